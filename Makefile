@@ -1,0 +1,28 @@
+# make demo, make test: each sets up what it needs by itself.
+
+BIN := .venv/bin
+
+.PHONY: setup check test demo bench clean
+
+setup:
+	@scripts/setup
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/pytest $(ARGS)
+
+demo: setup
+	@$(BIN)/python -m pgtrickle.interfaces.demo $(ARGS)
+
+bench: setup
+	@$(BIN)/python -m bench $(ARGS)
+
+clean:
+	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	    .import_linter_cache spark-warehouse artifacts metastore_db bench/results
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
