@@ -1,0 +1,8 @@
+"""Fixtures of all tests, by concern; each module under `fixtures` holds one."""
+
+pytest_plugins = [
+    "tests.fixtures.servers",
+    "tests.fixtures.databases",
+    "tests.fixtures.sources",
+    "tests.fixtures.spark",
+]
