@@ -1,0 +1,136 @@
+"""From the rows that Spark returned to a correct stream table, inside the transaction of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import assert_never
+
+import pyarrow as pa
+
+from pgtrickle.apply.composing import aliased, identifier, listed, numbered, relation
+from pgtrickle.apply.finals import Finals, outputs_of, restored, step
+from pgtrickle.apply.merged import merged_finals
+from pgtrickle.apply.replaced import replaced_finals
+from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows, carried_columns, relation_of
+from pgtrickle.apply.storage import state_table
+from pgtrickle.apply.writing import Applied, Column, Stored, write
+from pgtrickle.model.names import RelationName
+from pgtrickle.plan.program import WEIGHT, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
+from pgtrickle.postgres import Connection, sql
+
+
+def apply_changes(
+    connection: Connection,
+    table: RelationName,
+    match_columns: Sequence[str],
+    state_id: int,
+    target: Target,
+    rows: Rows,
+    rescanned: pa.Table | None = None,
+) -> Applied:
+    """Add a change to a stream table and its state.
+
+    `match_columns` is, for each column of the table, the SQL that its index hashes it by.
+    `rescanned` are the groups that `groups_to_rescan` asked for.
+    """
+    stored = _stored(table, match_columns, target.outputs, target.key)
+    finals = _finals(state_id, target, rows, rescanned)
+    weighted = finals.added
+    if finals.removed is not None:
+        weighted = sql.SQL("{} union all {}").format(finals.added, finals.removed)
+    _analyze(connection, rows)
+    with _writing(connection, few=isinstance(rows, ArrayRows)):
+        return write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
+
+
+def replace_all(
+    connection: Connection,
+    table: RelationName,
+    match_columns: Sequence[str],
+    state_id: int,
+    target: Target,
+    rows: Rows,
+) -> Applied:
+    """Let the rows be all that a stream table and its state hold; only the difference is written."""
+    stored = _stored(table, match_columns, target.outputs, target.key)
+    if not isinstance(target, RowsTarget):
+        # nobody but us reads the state, and the caller's claim keeps the others of us out
+        connection.execute(sql.SQL("truncate table {}").format(relation(state_table(state_id))), {})
+    finals = _finals(state_id, target, rows, None)
+    weighted = sql.SQL("{} union all {}").format(finals.added, stored.rows)
+    _analyze(connection, rows)
+    with _writing(connection, few=False):
+        applied = write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
+    if not isinstance(target, RowsTarget):
+        connection.execute(sql.SQL("analyze {}").format(relation(state_table(state_id))), {})
+    return applied
+
+
+def replace_from_query_staging(
+    connection: Connection,
+    table: RelationName,
+    match_columns: Sequence[str],
+    columns: Sequence[Output],
+    staging: RelationName,
+    key: tuple[str, ...] | None = None,
+) -> Applied:
+    """Let the rows of a staging table with the stream table's own columns be all that it holds."""
+    stored = _stored(table, match_columns, columns, key)
+    answer = sql.SQL("select {}, 1 as weight from {}").format(
+        listed(aliased(stored.names, numbered("o", len(columns)))), relation(staging)
+    )
+    connection.execute(sql.SQL("analyze {}").format(relation(staging)), {})
+    with _writing(connection, few=False):
+        weighted = sql.SQL("{} union all {}").format(answer, stored.rows)
+        return write(connection, stored, (), weighted, None, {})
+
+
+def _stored(
+    table: RelationName, matches: Sequence[str], outputs: Sequence[Output], key: tuple[str, ...] | None
+) -> Stored:
+    pairs = zip(outputs, matches, strict=True)
+    return Stored(table, tuple(Column(output.name, output.pg_type, match) for output, match in pairs), key)
+
+
+def _finals(state_id: int, target: Target, rows: Rows, rescanned: pa.Table | None) -> Finals:
+    match target:
+        case RowsTarget():
+            return _row_finals(target, rows)
+        case MergedGroups():
+            return merged_finals(state_id, target, rows, rescanned)
+        case ReplacedGroups():
+            return replaced_finals(state_id, target, rows)
+        case _:
+            assert_never(target)
+
+
+def _row_finals(target: RowsTarget, rows: Rows) -> Finals:
+    given = relation_of(rows, carried_columns(target))
+    names = [identifier(field.name) for field in target.fields]
+    weight = identifier(WEIGHT)
+    scope = sql.SQL("(select {} from given r) x").format(
+        listed([*aliased(restored(target.fields, "r"), names), sql.SQL("r.{}").format(weight)])
+    )
+    added = outputs_of(target.outputs, None, scope, sql.SQL("x.{}").format(weight))
+    return Finals((step("given", given.query),), added, None, None, given.parameters)
+
+
+def _analyze(connection: Connection, rows: Rows) -> None:
+    """Staging was written a moment ago: the planner knows nothing of it yet."""
+    if isinstance(rows, StagedRows):
+        connection.execute(sql.SQL("analyze {}").format(relation(rows.table)), {})
+
+
+@contextmanager
+def _writing(connection: Connection, *, few: bool) -> Iterator[None]:
+    """Open the guard of stream tables for one statement of this transaction.
+
+    Compiling such a statement would cost more than it saves. A few rows are to be looked up by
+    their hash also where the table was filled a moment ago and the planner has no statistics yet.
+    """
+    settings = "select set_config('pgtrickle.applying', %s, true), set_config('enable_seqscan', %s, true)"
+    connection.execute("set local jit = off")
+    connection.execute(settings, ("on", "off" if few else "on"))
+    yield
+    connection.execute(settings, ("off", "on"))

@@ -1,0 +1,44 @@
+"""Groups whose state takes in the change of each group.
+
+Δresult = final(state@after) − final(state@before)
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pgtrickle.apply.composing import aliased, image, listed, numbered
+from pgtrickle.apply.finals import Finals, outputs_of
+from pgtrickle.apply.merging import merging_steps, state_names
+from pgtrickle.apply.rows import Rows
+from pgtrickle.apply.states import state_effects
+from pgtrickle.plan.program import MergedGroups
+from pgtrickle.postgres import sql
+
+
+def merged_finals(state_id: int, target: MergedGroups, rows: Rows, rescanned: pa.Table | None) -> Finals:
+    """Merge the change into the state, and give the change of the groups' final rows."""
+    steps, parameters = merging_steps(state_id, target, rows, rescanned)
+    names = state_names(target)
+    keys, slots = numbered("k", len(target.keys), "m"), len(target.slots)
+    before = [*keys, sql.SQL("m.before"), *numbered("b", slots, "m")]
+    after = [*keys, sql.SQL("m.after"), *numbered("a", slots, "m")]
+    lives = "m.after > 0" if target.keys else "true"
+    groups = sql.SQL("(select {} from merging m where {}) x")
+    then = groups.format(listed(aliased(before, names)), sql.SQL("m.tid is not null"))
+    now = groups.format(listed(aliased(after, names)), sql.SQL(lives))
+    return Finals(
+        steps=(*steps, *state_effects(state_id, names, before, after, groups="merging", lives=lives)),
+        added=outputs_of(target.outputs, target.having, now, sql.SQL("1")),
+        removed=outputs_of(target.outputs, target.having, then, sql.SQL("-1")),
+        problems=_problems(keys),
+        parameters=parameters,
+    )
+
+
+def _problems(keys: list[sql.SQL]) -> sql.Composed:
+    return sql.SQL(
+        "select case when m.after < 0 then 'a count of ' || m.after else 'an unknown extremum' end"
+        " || ' in group ' || {}::text as problem"
+        " from merging m where m.after < 0 or m.must_rescan and m.is_rescanned is null"
+    ).format(image(keys))

@@ -1,0 +1,147 @@
+"""The tables of our own beside a stream table: its groups' state, and the staging of its rows.
+
+State is looked up by a hash of the key. The hash is a function of the state's own, because whether
+PostgreSQL can hash a type is decided once, here: what it cannot hash is hashed as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from pgtrickle.apply.composing import STATE_SCHEMA, identifier, listed, relation, trusted
+from pgtrickle.apply.rows import carried_columns
+from pgtrickle.model.names import RelationName, quoted
+from pgtrickle.plan.program import MergedGroups, Output, ReplacedGroups, RowsTarget, Target
+from pgtrickle.postgres import Connection, sql
+
+_HASH_FUNCTION = sql.SQL("""
+do $body$
+declare
+    part text;
+    number integer := 0;
+    parts text[] := '{{}}';
+begin
+    foreach part in array {types}::text[] loop
+        number := number + 1;
+        begin
+            execute 'select hash_record_extended(row(null::' || part || '), 0)';
+            parts := parts || ('$' || number);
+        exception when undefined_function then
+            parts := parts || ('$' || number || '::text');
+        end;
+    end loop;
+    execute 'create or replace function ' || {name} || '(' || array_to_string({types}::text[], ', ')
+        || ') returns bigint immutable parallel safe language sql return hash_record_extended(row('
+        || array_to_string(parts, ', ') || '), 0)';
+end $body$
+""")
+
+_EMPTY = sql.SQL("""
+do $body$
+begin
+    lock table {table} in access exclusive mode nowait;
+    truncate table {table};
+exception when lock_not_available then
+    null; -- a straggling task still writes; what it leaves belongs to no later run
+end $body$
+""")
+
+
+def state_table(state_id: int) -> RelationName:
+    """Where the groups of a stream table are kept."""
+    return RelationName(STATE_SCHEMA, f"state_{state_id}")
+
+
+def staging_table(state_id: int) -> RelationName:
+    """Where Spark's tasks copy the rows of a run to."""
+    return RelationName(STATE_SCHEMA, f"staging_{state_id}")
+
+
+def query_staging_table(state_id: int) -> RelationName:
+    """Where PostgreSQL puts the answer of the defining query when it evaluates that itself."""
+    return RelationName(STATE_SCHEMA, f"answer_{state_id}")
+
+
+def hash_function(state_id: int) -> RelationName:
+    """The function that gives the hash of a group's key."""
+    return RelationName(STATE_SCHEMA, f"hash_{state_id}")
+
+
+def create_storage(connection: Connection, state_id: int, target: Target) -> None:
+    """Create the state and staging tables of a target, unless they are there."""
+    staging = listed(_column(column.name, column.sql_type) for column in carried_columns(target))
+    connection.execute(
+        sql.SQL(
+            "create unlogged table if not exists {} (run bigint, part integer, attempt bigint, {})"
+            " with (autovacuum_enabled = off)"
+        ).format(relation(staging_table(state_id)), staging),
+        {},
+    )
+    match target:
+        case RowsTarget():
+            return
+        case MergedGroups():
+            values = [(slot.name, slot.pg_type) for slot in target.slots]
+            columns = [(target.count, "bigint"), *values]
+        case ReplacedGroups():
+            columns = [(field.name, field.carrier.pg_type) for field in target.values]
+        case _:
+            assert_never(target)
+    keys = [(field.name, field.carrier.pg_type) for field in target.keys]
+    _create_state(connection, state_id, keys, columns)
+
+
+def create_query_staging(connection: Connection, state_id: int, columns: Iterable[Output]) -> RelationName:
+    """Create the table for the answer of the defining query, unless it is there."""
+    table = query_staging_table(state_id)
+    connection.execute(
+        sql.SQL("create unlogged table if not exists {} ({}) with (autovacuum_enabled = off)").format(
+            relation(table), listed(_column(column.name, column.pg_type) for column in columns)
+        ),
+        {},
+    )
+    return table
+
+
+def drop_storage(connection: Connection, state_id: int) -> None:
+    """Drop whatever there is of a stream table's own tables."""
+    for table in (staging_table(state_id), query_staging_table(state_id), state_table(state_id)):
+        connection.execute(sql.SQL("drop table if exists {}").format(relation(table)), {})
+    function = relation(hash_function(state_id))
+    connection.execute(sql.SQL("drop function if exists {}").format(function), {})
+
+
+def empty_staging(connection: Connection, table: RelationName) -> None:
+    """Truncate a staging table if nobody uses it: deleting would leave its dead rows behind."""
+    connection.execute(_EMPTY.format(table=relation(table)), {})
+
+
+def _create_state(
+    connection: Connection, state_id: int, keys: list[tuple[str, str]], values: list[tuple[str, str]]
+) -> None:
+    # room on each page lets an update of a group stay there, without touching the index
+    connection.execute(
+        sql.SQL("create table if not exists {} ({}) with (fillfactor = 80)").format(
+            relation(state_table(state_id)), listed(_column(*column) for column in (*keys, *values))
+        ),
+        {},
+    )
+    if not keys:
+        return
+    function = hash_function(state_id)
+    types = sql.Literal([pg_type for _, pg_type in keys])
+    connection.execute(_HASH_FUNCTION.format(types=types, name=sql.Literal(function.sql)))
+    connection.execute(
+        sql.SQL("create index if not exists {} on {} ({}({}))").format(
+            trusted(quoted(f"state_{state_id}_key")),
+            relation(state_table(state_id)),
+            relation(function),
+            listed(identifier(name) for name, _ in keys),
+        ),
+        {},
+    )
+
+
+def _column(name: str, pg_type: str) -> sql.Composed:
+    return sql.SQL("{} {}").format(identifier(name), trusted(pg_type))

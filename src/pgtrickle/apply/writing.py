@@ -1,0 +1,227 @@
+"""One statement that writes weighted rows into a stream table, and nothing else of it.
+
+Rows are folded first: what nets to zero is not written. A row to be removed is found through the
+index on the hash of the whole row and decided by null-safe equality. Where rows have a key, one
+that leaves and one that comes under the same key become an update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pgtrickle.apply.composing import aliased, identifier, listed, numbered, relation, same, trusted
+from pgtrickle.apply.finals import step, typed
+from pgtrickle.model.errors import Diverged
+from pgtrickle.model.names import RelationName, quoted
+from pgtrickle.postgres import Connection, sql
+
+_SHOWN = 3
+
+_ALIKE_WHEN_EQUAL = frozenset(
+    {"boolean", "smallint", "integer", "bigint", "text", "date", "uuid", "bytea"}
+    | {"timestamp without time zone", "timestamp with time zone"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a stream table; `match` is the SQL by which its index hashes and compares it.
+
+    That is the quoted name itself, or the column's text where its type has no equality.
+    """
+
+    name: str
+    pg_type: str
+    match: str
+
+    @property
+    def is_matched_by_text(self) -> bool:
+        return self.match != quoted(self.name)
+
+    def value(self, matched: sql.Composable) -> sql.Composable:
+        """The column's value from what it is matched by."""
+        return typed(matched, self.pg_type) if self.is_matched_by_text else matched
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stream table as it is written: its columns, and the names of those that are a key."""
+
+    name: RelationName
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] | None
+
+    @property
+    def names(self) -> list[sql.SQL]:
+        return [identifier(column.name) for column in self.columns]
+
+    @property
+    def matches(self) -> list[sql.SQL]:
+        return [trusted(column.match) for column in self.columns]
+
+    @property
+    def rows(self) -> sql.Composed:
+        """Everything it holds, as rows to be taken away."""
+        return sql.SQL("select {}, -1 as weight from only {}").format(
+            listed(aliased(self.names, numbered("o", len(self.columns)))), relation(self.name)
+        )
+
+    def values(self, alias: str) -> list[sql.Composable]:
+        """The columns' values from the matched columns of a relation."""
+        matched = numbered("m", len(self.columns), alias)
+        return [column.value(part) for column, part in zip(self.columns, matched, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """How many rows came and went; an update is both."""
+
+    inserted: int
+    deleted: int
+
+
+def write(
+    connection: Connection,
+    stored: Stored,
+    steps: Sequence[sql.Composable],
+    weighted: sql.Composable,
+    problems: sql.Composable | None,
+    parameters: Mapping[str, object],
+) -> Applied:
+    """Write the rows that `weighted` selects as `o1 … on, weight`; raise Diverged if they do not fit."""
+    statement = sql.SQL(
+        "with {steps} select (select count(*) from inserted), (select count(*) from updated),"
+        " (select count(*) from deleted), coalesce(sum(greatest(n, 0)), 0), coalesce(-sum(least(n, 0)), 0),"
+        " (select array_agg(problem) from (select problem from problems limit {shown}) p) from delta"
+    ).format(
+        steps=listed([*steps, *_steps(stored, weighted), step("problems", _problems(stored, problems))]),
+        shown=_SHOWN,
+    )
+    row = connection.execute(statement, parameters).fetchone()
+    assert row is not None
+    inserted, updated, deleted, came, went, found = row
+    if found or (inserted + updated, deleted + updated) != (came, went):
+        raise _diverged(stored.name, found)
+    return Applied(inserted + updated, deleted + updated)
+
+
+def _diverged(table: RelationName, problems: list[str] | None) -> Diverged:
+    if not problems:
+        return Diverged(
+            f"{table} did not take every row",
+            hint="a trigger of its own suppresses rows: drop it, then refresh the table in full",
+        )
+    return Diverged(
+        f"{table} does not hold what its changes say: {'; '.join(problems)}",
+        hint="refresh the table in full",
+    )
+
+
+def _steps(stored: Stored, weighted: sql.Composable) -> list[sql.Composed]:
+    steps = [
+        step("weighted", weighted),
+        step("folded", _folded(stored)),
+        step("delta", _delta(stored)),
+        step("found", _found(stored)),
+        step("pairs", _pairs(stored)),
+    ]
+    # each write waits for the one before it, so that a unique index never sees the new row first
+    return [
+        *steps,
+        step("deleted", _deleted(stored)),
+        step("updated", _updated(stored)),
+        step("inserted", _inserted(stored)),
+    ]
+
+
+def _folded(stored: Stored) -> sql.Composed:
+    """The net weight of each row, by what its columns are matched by."""
+    count = len(stored.columns)
+    values = numbered("o", count, "w")
+    group_by: list[sql.Composable] = list(numbered("m", count, "x"))
+    if stored.key is not None:
+        # 1.0 and 1.00 are equal, yet a reader sees which of them stands there
+        group_by += [
+            sql.SQL("{}::text").format(value)
+            for column, value in zip(stored.columns, values, strict=True)
+            if column.pg_type not in _ALIKE_WHEN_EQUAL and not column.is_matched_by_text
+        ]
+    # in the innermost scope only the table's own names are seen, so theirs cannot meet ours
+    return sql.SQL(
+        "select {matched}, sum(w.weight)::bigint as n from weighted w"
+        " cross join lateral (select {matches} from (select {named}) t) x"
+        " group by {group_by} having sum(w.weight) <> 0"
+    ).format(
+        matched=listed(numbered("m", count, "x")),
+        matches=listed(aliased(stored.matches, numbered("m", count))),
+        named=listed(aliased(values, stored.names)),
+        group_by=listed(group_by),
+    )
+
+
+def _delta(stored: Stored) -> sql.Composed:
+    matched = listed(numbered("m", len(stored.columns)))
+    return sql.SQL(
+        "select row_number() over () as id, n, hash_record_extended(row({0}), 0) as h, {0} from folded"
+    ).format(matched)
+
+
+def _found(stored: Stored) -> sql.Composed:
+    """Stored copies of each row that has to go."""
+    count = len(stored.columns)
+    return sql.SQL(
+        "select d.id, -d.n as wanted, t.tid, row_number() over (partition by d.id) as copy"
+        " from delta d join (select ctid as tid, hash_record_extended(row({matches}), 0) as h, {named}"
+        " from only {table}) t on t.h = d.h and {same} where d.n < 0"
+    ).format(
+        matches=listed(stored.matches),
+        named=listed(aliased(stored.matches, numbered("m", count))),
+        table=relation(stored.name),
+        same=same(numbered("m", count, "t"), numbered("m", count, "d")),
+    )
+
+
+def _pairs(stored: Stored) -> sql.Composed:
+    """Rows of which one leaves and one comes under the same key."""
+    if stored.key is None:
+        return sql.SQL("select null::bigint as old, null::bigint as new where false").format()
+    positions = [number for number, c in enumerate(stored.columns, start=1) if c.name in stored.key]
+    by = listed(trusted(f"m{number}") for number in positions) if positions else sql.SQL("()")
+    return sql.SQL(
+        "select min(id) filter (where n < 0) as old, min(id) filter (where n > 0) as new"
+        " from delta group by {} having count(*) = 2 and min(n) = -1 and max(n) = 1"
+    ).format(by)
+
+
+def _deleted(stored: Stored) -> sql.Composed:
+    return sql.SQL(
+        "delete from only {} t using found f where t.ctid = f.tid and f.copy <= f.wanted"
+        " and not exists (select from pairs p where p.old = f.id) returning 1"
+    ).format(relation(stored.name))
+
+
+def _updated(stored: Stored) -> sql.Composed:
+    return sql.SQL(
+        "update only {} t set ({}) = row({})"
+        " from pairs p join found f on f.id = p.old and f.copy = 1 join delta d on d.id = p.new"
+        " where t.ctid = f.tid and (select count(*) from deleted) >= 0 returning 1"
+    ).format(relation(stored.name), listed(stored.names), listed(stored.values("d")))
+
+
+def _inserted(stored: Stored) -> sql.Composed:
+    return sql.SQL(
+        "insert into {} ({}) select {} from delta d cross join lateral generate_series(1, d.n)"
+        " where d.n > 0 and not exists (select from pairs p where p.new = d.id)"
+        " and (select count(*) from updated) >= 0 and (select count(*) from deleted) >= 0 returning 1"
+    ).format(relation(stored.name), listed(stored.names), listed(stored.values("d")))
+
+
+def _problems(stored: Stored, others: sql.Composable | None) -> sql.Composed:
+    """A text for each row that should have been there to be removed, and what else is wrong."""
+    missing = sql.SQL(
+        "select -d.n || ' × ' || row({})::text || ' expected, found ' || count(f.id) as problem"
+        " from delta d left join found f on f.id = d.id where d.n < 0"
+        " group by d.id, d.n, {} having count(f.id) < -d.n"
+    ).format(*[listed(numbered("m", len(stored.columns), "d"))] * 2)
+    return sql.SQL("{} union all {}").format(missing, others) if others else missing
