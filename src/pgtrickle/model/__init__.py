@@ -1,0 +1,1 @@
+"""The words of the product: frozen values without any input or output."""

@@ -1,0 +1,29 @@
+"""The frontier: a snapshot of PostgreSQL, up to which a stream table has followed its sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """A `pg_snapshot`: transactions below `xmin`, and those below `xmax` not in `running`, are seen."""
+
+    xmin: int
+    xmax: int
+    running: frozenset[int] = frozenset()
+
+    @classmethod
+    def parse(cls, text: str) -> Frontier:
+        """Read PostgreSQL's own text form, `xmin:xmax:id,id,…`."""
+        xmin, xmax, running = text.split(":")
+        return cls(int(xmin), int(xmax), frozenset(int(part) for part in running.split(",") if part))
+
+    def __str__(self) -> str:
+        return f"{self.xmin}:{self.xmax}:{','.join(map(str, sorted(self.running)))}"
+
+    def sees(self, transaction: int) -> bool:
+        """Whether what this transaction wrote is part of the snapshot."""
+        if transaction < self.xmin:
+            return True
+        return transaction < self.xmax and transaction not in self.running

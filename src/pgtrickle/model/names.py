@@ -1,0 +1,30 @@
+"""Names of relations, quoted the way PostgreSQL quotes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_$]*\Z")
+
+
+def quoted(identifier: str) -> str:
+    """The identifier in double quotes, whatever characters it has."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RelationName:
+    """A relation's schema and name, as stored in the catalog of PostgreSQL."""
+
+    schema: str
+    name: str
+
+    @property
+    def sql(self) -> str:
+        """The name as SQL, every part quoted."""
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+    def __str__(self) -> str:
+        parts = (self.schema, self.name)
+        return ".".join(p if _PLAIN.match(p) else quoted(p) for p in parts)

@@ -1,0 +1,62 @@
+"""What a query reads: tables with their columns, keys and indexes, as PostgreSQL describes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import RelationId
+
+
+@dataclass(frozen=True, slots=True)
+class PgType:
+    """A type of PostgreSQL: `text` is what `format_type` prints, `base` the name without modifier.
+
+    `base` is the type below a domain; `category` and `kind` are `typcategory` and `typtype` of it.
+    """
+
+    text: str
+    base: str
+    kind: str
+    category: str
+    precision: int | None = None
+    scale: int | None = None
+    deterministic: bool = True
+    c_collated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """One column of a source; `number` is its attribute number, which renaming does not change."""
+
+    name: str
+    number: int
+    type: PgType
+    is_nullable: bool
+
+
+class SourceKind(Enum):
+    """What a source is to us."""
+
+    TABLE = "table"
+    STREAM_TABLE = "stream_table"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table that a query reads."""
+
+    relation: RelationId
+    name: RelationName
+    kind: SourceKind
+    columns: tuple[SourceColumn, ...]
+    keys: tuple[tuple[str, ...], ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
+
+    def column(self, name: str) -> SourceColumn:
+        """The column of that name; KeyError if there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)

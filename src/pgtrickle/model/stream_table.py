@@ -1,0 +1,77 @@
+"""A stream table as the catalog knows it, and what a refresh of it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import NewType
+
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.names import RelationName
+
+StreamTableId = NewType("StreamTableId", int)
+RelationId = NewType("RelationId", int)
+
+
+class RefreshMode(Enum):
+    """What the user asked for."""
+
+    AUTO = "AUTO"
+    DIFFERENTIAL = "DIFFERENTIAL"
+    FULL = "FULL"
+
+
+class Status(Enum):
+    """Where a stream table stands in its life."""
+
+    INITIALIZING = "INITIALIZING"
+    ACTIVE = "ACTIVE"
+    SUSPENDED = "SUSPENDED"
+    ERROR = "ERROR"
+
+
+class Action(Enum):
+    """What a refresh did."""
+
+    NO_DATA = "NO_DATA"
+    DIFFERENTIAL = "DIFFERENTIAL"
+    FULL = "FULL"
+    REINITIALIZE = "REINITIALIZE"
+    SKIP = "SKIP"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTable:
+    """One row of `pgtrickle.pgt_stream_tables`."""
+
+    id: StreamTableId
+    relation: RelationId
+    name: RelationName
+    query: str
+    schedule: str | None
+    mode: RefreshMode
+    effective_mode: RefreshMode | None
+    downgrade_reason: str | None
+    status: Status
+    is_populated: bool
+    frontier: Frontier | None
+    upstream_frontier: Frontier | None
+    data_timestamp: datetime | None
+    last_refresh_at: datetime | None
+    consecutive_errors: int
+    last_error: str | None
+    reinit_reason: str | None
+    settings: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshOutcome:
+    """What one refresh did, as stored in the history."""
+
+    name: RelationName
+    action: Action
+    rows_inserted: int
+    rows_deleted: int
+    milliseconds: float
+    reason: str

@@ -1,0 +1,159 @@
+"""Moves what depends on one source alone into that source's scan, where PostgreSQL evaluates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from sqlglot import exp
+
+from pgtrickle.model.carrier import Carrier
+from pgtrickle.model.source import PgType
+from pgtrickle.plan.analysis.context import Context
+from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, verbatim
+from pgtrickle.plan.expressions import Expression, all_of, column
+from pgtrickle.plan.lowering.postgres import over_source
+from pgtrickle.plan.numerics import Numeric, numeric_of
+from pgtrickle.plan.operators import Column, Filter, Join, Operator, Scan, ScanColumn
+
+Carrying = Callable[[PgType], Carrier]
+
+_TOTAL = (
+    exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ,
+    exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.Case, exp.If, exp.Coalesce, exp.Lower, exp.Upper,
+    exp.DPipe, exp.Length, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Identifier, exp.Like,
+)  # fmt: skip
+
+
+def is_total(node: exp.Expr) -> bool:
+    """Whether evaluating the expression can never raise an error, on whatever row."""
+    for part in node.walk():
+        if isinstance(part, exp.Cast):
+            is_to_text = part.to.is_type("text", "varchar")
+            if not (is_to_text or isinstance(part.this.unnest(), exp.Literal)):
+                return False
+        elif not isinstance(part, (*_TOTAL, exp.DataType)):
+            return False
+    return True
+
+
+class Settler:
+    """Rewrites expressions over an operator so that single-source parts become scan columns."""
+
+    def __init__(self, context: Context, operator: Operator) -> None:
+        self._context = context
+        self.operator = operator
+
+    def scan_of(self, expression: Expression) -> Scan | None:
+        """The one scan that all columns of the expression come from, if there is one."""
+        scans = list(_scans(self.operator))
+        for scan in scans:
+            if expression.columns and expression.columns <= scan.names:
+                return scan
+        return None
+
+    def settled(self, expression: Expression) -> Expression:
+        """The expression with its single-source parts moved into the scans."""
+        return Expression(self._visit(expression.node.copy(), is_guarded=False, is_computed=False))
+
+    def computed(self, expression: Expression) -> Expression:
+        """Like settled, but numbers come in the form that Spark computes with."""
+        return Expression(self._visit(expression.node.copy(), is_guarded=False, is_computed=True))
+
+    def in_spark(self, expression: Expression) -> Expression:
+        """The expression as Spark gets it: a column if it can be one, else numbers to compute with."""
+        settled = self.settled(expression)
+        return settled if settled.column is not None else self.computed(expression)
+
+    def shown(self, expression: Expression, *, has_joins: bool) -> Expression:
+        """An output of the query: evaluated in the scan if that is safe, else left to the apply."""
+        scan = self.scan_of(expression)
+        if scan is None:
+            return self._unpadded(expression)
+        if expression.column is not None or (has_joins and not is_total(expression.node)):
+            return self._unpadded(expression)
+        return column(self._column(scan, expression, verbatim))
+
+    def restrict(self, scan: Scan, condition: Expression) -> None:
+        """Let the scan keep only rows for which the condition holds."""
+        old = (scan.condition,) if scan.condition else ()
+        self._swap(scan, replace(scan, condition=all_of((*old, self.raw(scan, condition)))))
+
+    def raw(self, scan: Scan, expression: Expression) -> Expression:
+        """The expression over the source's own columns only."""
+        return expression.substitute({name: scan.expression(name) for name in expression.columns})
+
+    def _unpadded(self, expression: Expression) -> Expression:
+        """Numbers that are only shown keep their trailing zeros."""
+        shown: dict[str, Expression] = {}
+        for name in expression.columns:
+            scan = self.scan_of(column(name))
+            if scan and scan.column(name).type.base == "numeric" and scan.column(name).type.scale is None:
+                shown[name] = column(self._column(scan, column(name), verbatim))
+        return expression.substitute(shown)
+
+    def _visit(self, node: exp.Expr, *, is_guarded: bool, is_computed: bool) -> exp.Expr:
+        expression = Expression(node)
+        if not expression.columns:
+            return node
+        scan = self.scan_of(expression)
+        if scan is not None and (not is_guarded or is_total(node)):
+            name = expression.column
+            if name is None or is_computed:
+                maker = self._computing(scan, expression) if is_computed else carrier_of
+                name = self._column(scan, expression, maker)
+            return column(name).node
+        guarded = is_guarded or isinstance(node, (exp.Case, exp.Coalesce, exp.And, exp.Or))
+        for child in list(node.iter_expressions()):
+            child.replace(self._visit(child, is_guarded=guarded, is_computed=is_computed))
+        return node
+
+    def _computing(self, scan: Scan, expression: Expression) -> Carrying:
+        number = numeric_of(self.raw(scan, expression).node, lambda name: scan.column(name).type)
+        return lambda pg_type: computing_carrier(pg_type, number)
+
+    def _column(self, scan: Scan, expression: Expression, carrier: Carrying) -> str:
+        """The name of the scan's column for this expression, made if it is not there yet."""
+        raw = self.raw(scan, expression)
+        name = expression.column
+        pg_type = scan.column(name).type if name else self._type(scan, raw)
+        wanted = carrier(pg_type)
+        for output in scan.outputs:
+            if output.expression == raw and output.column.carrier == wanted:
+                return output.column.name
+        fresh = Column(self._context.unique(f"{scan.alias}.{str(expression)[:40]}"), pg_type, wanted)
+        self._swap(scan, replace(scan, outputs=(*scan.outputs, ScanColumn(fresh, raw))))
+        return fresh.name
+
+    def _type(self, scan: Scan, raw: Expression) -> PgType:
+        return self._context.typer(f"{scan.source.name.sql} as t", [over_source(scan, raw)])[0]
+
+    def _swap(self, old: Scan, new: Scan) -> None:
+        self.operator = _swapped(self.operator, old, new)
+
+
+def computing_carrier(pg_type: PgType, number: Numeric | None) -> Carrier:
+    """The carrier for a value that Spark computes with."""
+    if pg_type.base == "numeric" and number is not None and number.scale <= MAX_SCALE:
+        return decimal(pg_type, number.scale)
+    return carrier_of(pg_type)
+
+
+def _scans(operator: Operator) -> Iterator[Scan]:
+    """The scans whose columns the operator passes on unchanged."""
+    if isinstance(operator, Scan):
+        yield operator
+    elif isinstance(operator, (Filter, Join)):
+        for child in operator.children:
+            yield from _scans(child)
+
+
+def _swapped(operator: Operator, old: Scan, new: Scan) -> Operator:
+    if operator is old:
+        return new
+    if isinstance(operator, Filter):
+        return replace(operator, child=_swapped(operator.child, old, new))
+    if isinstance(operator, Join):
+        left, right = _swapped(operator.left, old, new), _swapped(operator.right, old, new)
+        return replace(operator, left=left, right=right)
+    return operator

@@ -1,0 +1,101 @@
+"""A query, compiled: its operators, the way it ends, and the program for each window."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.plan.analysis.context import Context, Definition, Typer, refuse
+from pgtrickle.plan.analysis.query import Block, analysed, parse
+from pgtrickle.plan.expressions import column
+from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Scan
+from pgtrickle.plan.program import Program
+from pgtrickle.plan.targets.groups import Grouped
+from pgtrickle.plan.targets.merged import Merged
+from pgtrickle.plan.targets.replaced import Replaced
+from pgtrickle.plan.targets.rows import Rows
+from pgtrickle.plan.targets.shape import Shape
+
+
+class Compiled:
+    """A query that can be followed differentially."""
+
+    def __init__(self, shape: Shape, root: Operator) -> None:
+        self.shape = shape
+        self.root = root
+        self.program = lru_cache(maxsize=64)(self._program)
+
+    def _program(self, changed: frozenset[RelationId]) -> Program | None:
+        """The program for a window in which these sources changed; None if nothing follows."""
+        return self.shape.program(changed)
+
+    def initial(self) -> Program:
+        """The program of the first load."""
+        return self.shape.initial()
+
+    @property
+    def sources(self) -> frozenset[RelationId]:
+        """The tables it reads."""
+        return frozenset(op.source.relation for op in self.root.walk() if isinstance(op, Scan))
+
+
+def regenerated(query: str) -> str:
+    """The query as our parser understood it; PostgreSQL must find it the same as the original."""
+    return parse(query).sql(dialect="postgres")
+
+
+def compiled(definition: Definition, typer: Typer) -> Compiled:
+    """Compile a query, or refuse it with the reason why deltas cannot follow it."""
+    context = Context(definition, typer)
+    block = analysed(parse(definition.query), context)
+    shape = _shape(block, definition, context)
+    changed = frozenset(source.relation for source in definition.sources.values())
+    shape.program(changed)
+    return Compiled(shape, block.operator)
+
+
+def _shape(block: Block, definition: Definition, context: Context) -> Shape:
+    grouped = _grouped(block, definition)
+    top = grouped.aggregate if grouped else block.operator
+    _refuse_inexact_below(top)
+    if grouped is None:
+        return Rows(block, definition.outputs, context)
+    if _is_mergeable(grouped.aggregate):
+        return Merged(grouped)
+    return Replaced(grouped)
+
+
+def _grouped(block: Block, definition: Definition) -> Grouped | None:
+    """The groups at the top of the query, if it ends in groups."""
+    operator: Operator = block.operator
+    having = None
+    if isinstance(operator, Filter) and isinstance(operator.child, Aggregate):
+        having, operator = operator.condition, operator.child
+    if isinstance(operator, Distinct):
+        keys = tuple(GroupKey(c, column(c.name)) for c in operator.columns)
+        operator = Aggregate(operator.child, keys, ())
+    if not isinstance(operator, Aggregate):
+        return None
+    outputs = tuple(
+        (name, pg_type, expression)
+        for (name, pg_type), (_, expression) in zip(definition.outputs, block.outputs, strict=True)
+    )
+    return Grouped(operator, having, outputs)
+
+
+def _is_mergeable(aggregate: Aggregate) -> bool:
+    is_known = all(call.function is not None for call in aggregate.calls)
+    return is_known and all(key.column.carrier.equality for key in aggregate.keys)
+
+
+def _refuse_inexact_below(top: Operator) -> None:
+    """Below the top, Spark evaluates all there is, so all must be exact there."""
+    for operator in top.walk():
+        if operator is top or not isinstance(operator, Aggregate):
+            continue
+        for call in operator.calls:
+            if call.function is None:
+                raise refuse(f"{call.expression} below another operator")
+        for key in operator.keys:
+            if not key.column.carrier.equality:
+                raise refuse(f"grouping by {key.column.type.text} below another operator")

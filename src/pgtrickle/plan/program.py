@@ -1,0 +1,162 @@
+"""A delta program: what to read from PostgreSQL, what Spark computes of it, how the result is applied.
+
+Programs are values. The same program runs on the small and on the distributed path; only the
+binding of its reads differs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pgtrickle.model.carrier import Field
+from pgtrickle.model.source import Source
+
+WEIGHT = "weight"
+"""The column that every relation in Spark has beside its fields: how often the row counts."""
+
+
+class ReadKind(Enum):
+    """What a read takes from PostgreSQL."""
+
+    CHANGES = "changes"
+    ROWS = "rows"
+    GROUPS = "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumns:
+    """Fields of an earlier read whose values are keys."""
+
+    read: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Restricts a read to rows whose key is among those found in earlier reads.
+
+    `columns` is the key as SQL over the alias `t`; `keys` are its carried fields, in the same order.
+    Several providers add up. A null key matches null rows only where `is_null_safe`.
+    """
+
+    columns: tuple[str, ...]
+    keys: tuple[Field, ...]
+    providers: tuple[KeyColumns, ...]
+    is_null_safe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One relation read from PostgreSQL under the snapshot of the refresh.
+
+    `expressions` gives each field as SQL over the alias `t` of what is read: the source itself,
+    its window of changes (which adds a `weight`), or `query` for groups that PostgreSQL evaluates.
+    """
+
+    name: str
+    kind: ReadKind
+    source: Source | None
+    query: str | None
+    fields: tuple[Field, ...]
+    expressions: tuple[str, ...]
+    condition: str | None = None
+    lookups: tuple[Lookup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the stream table and the SQL that gives it, evaluated by PostgreSQL on apply."""
+
+    name: str
+    pg_type: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowsTarget:
+    """Weighted rows go straight into the stream table.
+
+    `fields` are what Spark returns beside the weight; `outputs` are SQL over the restored fields,
+    by their quoted names. `key` names output columns that are unique together, if any are known.
+    """
+
+    fields: tuple[Field, ...]
+    outputs: tuple[Output, ...]
+    key: tuple[str, ...] | None
+
+
+class Merge(Enum):
+    """How a slot of a group's state takes in a change."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One value that a group keeps in its state table.
+
+    An ADD slot takes the field `change`. A MIN or MAX slot takes `change`, the best value that
+    came in, and `removed`, the best value that went away: where that reaches the stored one and
+    nothing at least as good came in, the group is scanned again.
+    """
+
+    name: str
+    pg_type: str
+    merge: Merge
+    change: Field
+    removed: Field | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergedGroups:
+    """Groups whose state is merged with the change of each group.
+
+    Spark returns per changed group: the key fields, `count` (the change of its number of rows, a
+    bigint), and the fields of the slots. The state table has the restored key columns, a bigint
+    `count` and the slots. `having` and `outputs` are SQL over these names. `rescan` reads the
+    extrema of the groups looked up by its only lookup; its fields are the keys, then the MIN and
+    MAX slots in their order. Without keys there is one group, which always exists.
+    """
+
+    keys: tuple[Field, ...]
+    count: str
+    slots: tuple[Slot, ...]
+    having: str | None
+    outputs: tuple[Output, ...]
+    key: tuple[str, ...] | None
+    rescan: Read | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedGroups:
+    """Groups that PostgreSQL evaluated anew and that replace the stored ones.
+
+    Spark returns the key fields, the value fields and a weight: weight 1 is a group as it is now,
+    weight 0 (values null) names a group that may have changed. A named group without a new row
+    is gone. The state table has the restored keys and values. Keys may repeat among weight 0.
+    """
+
+    keys: tuple[Field, ...]
+    values: tuple[Field, ...]
+    having: str | None
+    outputs: tuple[Output, ...]
+    key: tuple[str, ...] | None
+
+
+Target = RowsTarget | MergedGroups | ReplacedGroups
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Everything one refresh does between its snapshot and its commit.
+
+    `spark_sql` reads views named like the reads. Its columns are the target's fields in order,
+    then `weight` (RowsTarget, ReplacedGroups) or the count (MergedGroups, between keys and slots).
+    """
+
+    reads: tuple[Read, ...]
+    spark_sql: str
+    target: Target

@@ -1,0 +1,155 @@
+"""Groups at the top whose aggregates can be merged: the state takes in the change of each group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from pgtrickle.model.carrier import Carrier, Field
+from pgtrickle.model.names import quoted
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.plan.deltas import versions_of
+from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
+from pgtrickle.plan.lowering.postgres import postgres_sql
+from pgtrickle.plan.lowering.spark import folded, value
+from pgtrickle.plan.operators import Aggregate, Call, Operator
+from pgtrickle.plan.program import (
+    WEIGHT,
+    KeyColumns,
+    Lookup,
+    Merge,
+    MergedGroups,
+    Program,
+    Read,
+    ReadKind,
+    Slot,
+)
+from pgtrickle.plan.pruning import pruned
+from pgtrickle.plan.restriction import Binding
+from pgtrickle.plan.targets.groups import Grouped, group_outputs
+from pgtrickle.plan.targets.shape import Shape
+
+COUNT = "count"
+RESCANNED = "groups_to_scan_again"
+_BIGINT = Carrier("bigint", "bigint", "({})", "({})::bigint", True, True)
+
+
+@dataclass(slots=True)
+class _Slots:
+    """The slots of a state, and the Spark expressions that give their changes."""
+
+    slots: list[Slot] = field(default_factory=list)
+    changes: list[tuple[Field, str]] = field(default_factory=list)
+    known: dict[str, Slot] = field(default_factory=dict)
+
+    def add(self, sql: str, pg_type: str, carrier: Carrier) -> str:
+        """A slot that adds up `sql`; its name."""
+        if sql not in self.known:
+            change = Field(f"s{len(self.slots)}", carrier)
+            self.known[sql] = Slot(change.name, pg_type, Merge.ADD, change)
+            self.slots.append(self.known[sql])
+            self.changes.append((change, f"coalesce(sum({sql}), 0)"))
+        return quoted(self.known[sql].name)
+
+    def extremum(self, merge: Merge, operand: str, pg_type: str, carrier: Carrier) -> str:
+        """A slot that keeps the least or greatest value; its name."""
+        sql = f"{merge.value}({operand})"
+        if sql not in self.known:
+            change = Field(f"s{len(self.slots)}", carrier)
+            removed = Field(f"{change.name}_removed", carrier)
+            self.known[sql] = Slot(change.name, pg_type, merge, change, removed)
+            self.slots.append(self.known[sql])
+            for part, sign in ((change, ">"), (removed, "<")):
+                self.changes.append((part, f"{merge.value}(case when {WEIGHT} {sign} 0 then {operand} end)"))
+        return quoted(self.known[sql].name)
+
+
+class Merged(Shape):
+    """The state of each group is kept and merged; an extremum that went away is looked for again."""
+
+    def __init__(self, grouped: Grouped) -> None:
+        self._aggregate = grouped.aggregate
+        self._keys = tuple(
+            Field(f"k{number}", key.column.carrier) for number, key in enumerate(grouped.aggregate.keys)
+        )
+        read = {n for key in grouped.aggregate.keys for n in key.expression.columns}
+        read |= {n for call in grouped.aggregate.calls if call.argument for n in call.argument.columns}
+        self.operator = pruned(grouped.aggregate.child, read)
+        self._slots = _Slots()
+        finals = {
+            key.column.name: quoted(f.name) for key, f in zip(grouped.aggregate.keys, self._keys, strict=True)
+        }
+        finals |= {call.column.name: self._final(call) for call in grouped.aggregate.calls}
+        having, outputs, key = group_outputs(grouped, finals)
+        self._target = MergedGroups(
+            self._keys, COUNT, tuple(self._slots.slots), having, outputs, key, self._rescan()
+        )
+
+    @property
+    def description(self) -> str:
+        return "groups merged with their stored state"
+
+    def program(self, changed: frozenset[RelationId]) -> Program | None:
+        delta = versions_of(self.operator, changed).delta
+        return self._program(delta) if delta is not None else None
+
+    def initial(self) -> Program:
+        return self._program(self.operator)
+
+    def _program(self, rows: Operator) -> Program:
+        binding = Binding()
+        bound = binding.bound(rows)
+        keys = [value(key.expression, key.column, bound.columns) for key in self._aggregate.keys]
+        parts = [f"{sql} as {f.name}" for sql, f in zip(keys, self._keys, strict=True)]
+        parts.append(f"coalesce(sum({WEIGHT}), 0L) as {COUNT}")
+        parts += [
+            f"cast({sql} as {f.carrier.spark}) as {spark_name(f.name)}" for f, sql in self._slots.changes
+        ]
+        group = f" group by {', '.join(keys)}" if keys else ""
+        sql = f"select {', '.join(parts)} from ({folded(bound)}){group}"
+        return Program(tuple(binding.reads), sql, self._target)
+
+    def _final(self, call: Call) -> str:
+        """The value of a call as SQL over the slots."""
+        if call.argument is None:
+            return quoted(COUNT)
+        operand = spark_expression(call.argument, self.operator.columns)
+        if call.function == "count":
+            return self._slots.add(f"case when {operand} then {WEIGHT} else 0L end", "bigint", _BIGINT)
+        if call.function in {"min", "max"}:
+            merge = Merge(call.function)
+            return self._slots.extremum(merge, operand, call.column.type.text, call.column.carrier)
+        if call.function == "sum":
+            filled = self._slots.add(
+                f"case when {operand} is null then 0L else {WEIGHT} end", "bigint", _BIGINT
+            )
+            spark = call.column.carrier.spark
+            total = self._slots.add(
+                f"cast({operand} as {spark}) * {WEIGHT}",
+                "numeric",
+                replace(call.column.carrier, pg_type="numeric", restore="({})::numeric"),
+            )
+            return f"(case when {filled} > 0 then {total} end)::{call.column.type.text}"
+        yes = self._slots.add(f"case when {operand} then {WEIGHT} else 0L end", "bigint", _BIGINT)
+        no = self._slots.add(f"case when not {operand} then {WEIGHT} else 0L end", "bigint", _BIGINT)
+        verdict = f"{no} = 0" if call.function == "bool_and" else f"{yes} > 0"
+        return f"(case when {yes} + {no} > 0 then {verdict} end)"
+
+    def _rescan(self) -> Read | None:
+        extrema = [slot for slot in self._slots.slots if slot.merge is not Merge.ADD]
+        calls = tuple(call for call in self._aggregate.calls if call.function in {"min", "max"})
+        if not extrema:
+            return None
+        scanned = Aggregate(self._aggregate.child, self._aggregate.keys, calls)
+        columns = [f"t.{quoted(c.name)}" for c in scanned.columns]
+        key_columns = tuple(columns[: len(self._keys)])
+        provider = KeyColumns(RESCANNED, tuple(key.name for key in self._keys))
+        lookups = (Lookup(key_columns, self._keys, (provider,), True),) if self._keys else ()
+        return Read(
+            name="extrema",
+            kind=ReadKind.GROUPS,
+            source=None,
+            query=postgres_sql(scanned),
+            fields=(*self._keys, *(slot.change for slot in extrema)),
+            expressions=tuple(columns),
+            lookups=lookups,
+        )

@@ -1,0 +1,65 @@
+"""Results without groups at the top: the change of the rows is the change of the table."""
+
+from __future__ import annotations
+
+from pgtrickle.model.carrier import Field
+from pgtrickle.model.names import quoted
+from pgtrickle.model.source import PgType
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.plan.analysis.context import Context
+from pgtrickle.plan.analysis.query import Block
+from pgtrickle.plan.analysis.settle import Settler
+from pgtrickle.plan.deltas import versions_of
+from pgtrickle.plan.expressions import column
+from pgtrickle.plan.lowering.spark import folded
+from pgtrickle.plan.operators import Column, Join, Operator, Project
+from pgtrickle.plan.program import Output, Program, RowsTarget
+from pgtrickle.plan.pruning import pruned
+from pgtrickle.plan.restriction import Binding
+from pgtrickle.plan.targets.shape import Shape
+from pgtrickle.plan.unique_keys import unique_columns
+
+
+class Rows(Shape):
+    """Weighted rows of the operator, folded, go into the stream table."""
+
+    def __init__(self, block: Block, types: tuple[tuple[str, PgType], ...], context: Context) -> None:
+        settler = Settler(context, block.operator)
+        has_joins = any(isinstance(part, Join) for part in block.operator.walk())
+        shown = [settler.shown(expression, has_joins=has_joins) for _, expression in block.outputs]
+        needed = sorted({name for expression in shown for name in expression.columns})
+        self.operator = pruned(settler.operator, needed)
+        self._columns = [settler.operator.column(name) for name in needed]
+        short = {name: f"f{number}" for number, name in enumerate(needed)}
+        outputs = tuple(
+            Output(name, pg_type.text, expression.over(lambda n: quoted(short[n])))
+            for (name, pg_type), expression in zip(types, shown, strict=True)
+        )
+        plain = {e.column: name for (name, _), e in zip(types, shown, strict=True) if e.column}
+        unique = unique_columns(settler.operator)
+        has_key = unique is not None and all(name in plain for name in unique)
+        key = tuple(plain[name] for name in unique) if unique and has_key else None
+        self._fields = tuple(Field(short[c.name], c.carrier) for c in self._columns)
+        self._target = RowsTarget(self._fields, outputs, key)
+
+    @property
+    def description(self) -> str:
+        key = self._target.key
+        return f"rows matched by key ({', '.join(key)})" if key else "rows matched as a whole"
+
+    def program(self, changed: frozenset[RelationId]) -> Program | None:
+        delta = versions_of(self.operator, changed).delta
+        return self._program(delta) if delta is not None else None
+
+    def initial(self) -> Program:
+        return self._program(self.operator)
+
+    def _program(self, rows: Operator) -> Program:
+        binding = Binding()
+        bound = binding.bound(rows)
+        named = tuple(
+            Column(field.name, c.type, c.carrier)
+            for field, c in zip(self._fields, self._columns, strict=True)
+        )
+        result = Project(bound, named, tuple(column(c.name) for c in self._columns))
+        return Program(tuple(binding.reads), folded(result), self._target)

@@ -1,0 +1,29 @@
+"""The end of a plan: a shape gives the program for a window and for the first load."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.program import Program
+
+
+class Shape(ABC):
+    """One way for a result to be maintained."""
+
+    operator: Operator
+    """The tree whose changes are followed, with only the columns that are read."""
+
+    @abstractmethod
+    def program(self, changed: frozenset[RelationId]) -> Program | None:
+        """What to do when these sources have changed; None if that cannot matter."""
+
+    @abstractmethod
+    def initial(self) -> Program:
+        """What to do to fill the stream table from nothing."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """How the result is maintained, for explain."""
