@@ -17,7 +17,7 @@ from pgtrickle.apply.storage import state_table
 from pgtrickle.apply.writing import Applied, Column, Stored, write
 from pgtrickle.model.names import RelationName
 from pgtrickle.plan.program import WEIGHT, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
-from pgtrickle.postgres import Connection, sql
+from pgtrickle.postgres.connection import Connection, sql
 
 
 def apply_changes(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import LiteralString, cast
 
 from pgtrickle.model.names import RelationName, quoted
-from pgtrickle.postgres import sql
+from pgtrickle.postgres.connection import sql
 
 STATE_SCHEMA = "pgtrickle_state"
 
 
 def trusted(text: str) -> sql.SQL:
     """SQL that our compiler wrote; its percent signs are no parameters."""
-    return sql.SQL(cast(LiteralString, text.replace("%", "%%")))
+    return sql.SQL(text.replace("%", "%%"))
 
 
 def identifier(name: str) -> sql.SQL:

@@ -13,7 +13,7 @@ from pgtrickle.apply.composing import aliased, listed, numbered, trusted
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.program import Output
-from pgtrickle.postgres import sql
+from pgtrickle.postgres.connection import sql
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pgtrickle.apply.merging import merging_steps, state_names
 from pgtrickle.apply.rows import Rows
 from pgtrickle.apply.states import state_effects
 from pgtrickle.plan.program import MergedGroups
-from pgtrickle.postgres import sql
+from pgtrickle.postgres.connection import sql
 
 
 def merged_finals(state_id: int, target: MergedGroups, rows: Rows, rescanned: pa.Table | None) -> Finals:

@@ -16,7 +16,7 @@ from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows, carried_columns, o
 from pgtrickle.apply.states import same_group
 from pgtrickle.apply.storage import state_table
 from pgtrickle.plan.program import Merge, MergedGroups, Slot
-from pgtrickle.postgres import Connection, sql
+from pgtrickle.postgres.connection import Connection, sql
 
 _BEST = {Merge.MIN: ("least", "<="), Merge.MAX: ("greatest", ">=")}
 

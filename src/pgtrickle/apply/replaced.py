@@ -11,7 +11,7 @@ from pgtrickle.apply.rows import Rows, carried_columns, relation_of
 from pgtrickle.apply.states import same_group, state_effects
 from pgtrickle.apply.storage import state_table
 from pgtrickle.plan.program import WEIGHT, ReplacedGroups
-from pgtrickle.postgres import sql
+from pgtrickle.postgres.connection import sql
 
 
 def replaced_finals(state_id: int, target: ReplacedGroups, rows: Rows) -> Finals:

@@ -17,7 +17,7 @@ from pgtrickle.apply.composing import identifier, listed, relation, trusted
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import RelationName
 from pgtrickle.plan.program import WEIGHT, MergedGroups, ReplacedGroups, RowsTarget, Target
-from pgtrickle.postgres import sql
+from pgtrickle.postgres.connection import sql
 
 _SQL_TYPES = {
     "boolean": "boolean",

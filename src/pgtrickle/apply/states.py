@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pgtrickle.apply.composing import image, listed, relation, same, trusted
 from pgtrickle.apply.finals import step
 from pgtrickle.apply.storage import hash_function, state_table
-from pgtrickle.postgres import sql
+from pgtrickle.postgres.connection import sql
 
 
 def same_group(

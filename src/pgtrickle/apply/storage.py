@@ -13,7 +13,7 @@ from pgtrickle.apply.composing import STATE_SCHEMA, identifier, listed, relation
 from pgtrickle.apply.rows import carried_columns
 from pgtrickle.model.names import RelationName, quoted
 from pgtrickle.plan.program import MergedGroups, Output, ReplacedGroups, RowsTarget, Target
-from pgtrickle.postgres import Connection, sql
+from pgtrickle.postgres.connection import Connection, sql
 
 _HASH_FUNCTION = sql.SQL("""
 do $body$

@@ -14,7 +14,7 @@ from pgtrickle.apply.composing import aliased, identifier, listed, numbered, rel
 from pgtrickle.apply.finals import step, typed
 from pgtrickle.model.errors import Diverged
 from pgtrickle.model.names import RelationName, quoted
-from pgtrickle.postgres import Connection, sql
+from pgtrickle.postgres.connection import Connection, sql
 
 _SHOWN = 3
 
