@@ -52,6 +52,7 @@ class Read:
 
     `expressions` gives each field as SQL over the alias `t` of what is read: the source itself,
     its window of changes (which adds a `weight`), or `query` for groups that PostgreSQL evaluates.
+    `uses` names the source's columns that occur in them and in the condition.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Read:
     query: str | None
     fields: tuple[Field, ...]
     expressions: tuple[str, ...]
+    uses: tuple[str, ...] = ()
     condition: str | None = None
     lookups: tuple[Lookup, ...] = ()
 

@@ -82,7 +82,7 @@ class Binding:
         right_wants = tuple(want for want in wants if set(want.columns) <= op.right.names)
         if _drive(op.left, left_wants) >= _drive(op.right, right_wants):
             left = self.bound(op.left, left_wants)
-            added = _wants_from(left, [(r, l) for l, r in op.on], is_null_safe=False)
+            added = _wants_from(left, [(ours, theirs) for theirs, ours in op.on], is_null_safe=False)
             return replace(op, left=left, right=self.bound(op.right, right_wants + added))
         right = self.bound(op.right, right_wants)
         added = _wants_from(right, list(op.on), is_null_safe=False)
@@ -96,6 +96,7 @@ class Binding:
             query=None,
             fields=tuple(Field(c.name, c.carrier) for c in scan.columns),
             expressions=tuple(over_source(scan, output.expression) for output in scan.outputs),
+            uses=_uses(scan),
             condition=over_source(scan, scan.condition) if scan.condition else None,
             lookups=lookups,
         )
@@ -116,6 +117,14 @@ class Binding:
             number += 1
             name = f"{plain}_{number}"
         return name
+
+
+def _uses(scan: Scan) -> tuple[str, ...]:
+    expressions = [output.expression for output in scan.outputs]
+    if scan.condition:
+        expressions.append(scan.condition)
+    names = {name for expression in expressions for name in expression.columns}
+    return tuple(sorted(scan.source_column(name) for name in names))
 
 
 def _drive(op: Operator, wants: tuple[Want, ...]) -> int:

@@ -9,6 +9,7 @@ from typing import Protocol
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source
+from pgtrickle.plan.program import WEIGHT
 
 MAX_NAME_BYTES = 60
 """PostgreSQL cuts identifiers at 63 bytes; plan names stay below."""
@@ -37,7 +38,7 @@ class Context:
 
     definition: Definition
     typer: Typer
-    taken: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=lambda: {WEIGHT})
 
     def unique(self, wish: str) -> str:
         """A plan-wide unique name, close to the wish."""

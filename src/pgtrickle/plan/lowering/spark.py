@@ -70,22 +70,22 @@ def _join(op: Join) -> str:
     if op.condition:
         conditions.append(spark_expression(op.condition, op.columns))
     columns = names(op.left.columns, "l.") + names(op.right.columns, "r.")
+    on = " and ".join(conditions) or "true"
     return (
         f"select {columns}l.{WEIGHT} * r.{WEIGHT} as {WEIGHT}"
-        f" from ({spark_sql(op.left)}) l join ({spark_sql(op.right)}) r on {' and '.join(conditions) or 'true'}"
+        f" from ({spark_sql(op.left)}) l join ({spark_sql(op.right)}) r on {on}"
     )
 
 
 def _union_all(op: UnionAll) -> str:
     return " union all ".join(
-        f"select {''.join(_renamed(own, ours) for own, ours in zip(arm.columns, op.columns, strict=True))}{WEIGHT}"
-        f" from ({spark_sql(arm)})"
-        for arm in op.arms
+        f"select {_renamed(arm, op)}{WEIGHT} from ({spark_sql(arm)})" for arm in op.arms
     )
 
 
-def _renamed(own: Column, ours: Column) -> str:
-    return f"{spark_name(own.name)} as {spark_name(ours.name)}, "
+def _renamed(arm: Operator, union: UnionAll) -> str:
+    pairs = zip(arm.columns, union.columns, strict=True)
+    return "".join(f"{spark_name(own.name)} as {spark_name(ours.name)}, " for own, ours in pairs)
 
 
 def _negate(op: Negate) -> str:
@@ -129,7 +129,8 @@ def _aggregate(op: Aggregate) -> str:
 def _call(call: Call, columns: tuple[Column, ...]) -> str:
     if call.function == "count" and call.argument is None:
         return f"coalesce(sum({WEIGHT}), 0L)"
-    assert call.function is not None and call.argument is not None
+    assert call.function is not None
+    assert call.argument is not None
     operand = spark_expression(call.argument, columns)
     if call.function == "count":
         return f"coalesce(sum(case when {operand} then {WEIGHT} else 0L end), 0L)"

@@ -1,0 +1,58 @@
+"""The window between two frontiers: which sources have changed in it, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.postgres.connection import Connection, sql
+
+CHANGES = "pgtrickle_changes"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceWindow:
+    """How many change rows a source has in the window, and whether it was truncated there."""
+
+    relation: RelationId
+    rows: int
+    is_truncated: bool
+
+
+def buffers(relation: RelationId) -> tuple[RelationName, RelationName]:
+    """The two tables between which the changes of a source rotate."""
+    return RelationName(CHANGES, f"changes_{relation}_0"), RelationName(CHANGES, f"changes_{relation}_1")
+
+
+def within(frontier: Frontier) -> sql.Composed:
+    """The condition for change rows that the frontier has not seen.
+
+    What the reading snapshot does not see is invisible to it anyway, so one side is enough. The
+    range on the transaction id lets the index skip what everyone has seen.
+    """
+    return sql.SQL(
+        "xid >= {xmin}::text::xid8 and not pg_visible_in_snapshot(xid, {old}::pg_snapshot)"
+    ).format(xmin=sql.Literal(str(frontier.xmin)), old=sql.Literal(str(frontier)))
+
+
+def windows(connection: Connection, since: Iterable[tuple[RelationId, Frontier]]) -> list[SourceWindow]:
+    """The windows of these sources since their frontiers, in one query; unchanged ones are left out."""
+    parts = [_counted(relation, frontier) for relation, frontier in since]
+    if not parts:
+        return []
+    rows = connection.execute(sql.SQL(" union all ").join(parts)).fetchall()
+    return [SourceWindow(RelationId(r[0]), r[1], r[2]) for r in rows if r[1] or r[2]]
+
+
+def _counted(relation: RelationId, frontier: Frontier) -> sql.Composed:
+    arms = [
+        sql.SQL("select weight from {} where {}").format(sql.Identifier(b.schema, b.name), within(frontier))
+        for b in buffers(relation)
+    ]
+    return sql.SQL(
+        "select {}::bigint, count(*) filter (where weight <> 0), coalesce(bool_or(weight = 0), false)"
+        " from ({}) c"
+    ).format(sql.Literal(relation), sql.SQL(" union all ").join(arms))
