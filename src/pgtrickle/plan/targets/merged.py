@@ -10,7 +10,7 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.deltas import versions_of
 from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
 from pgtrickle.plan.lowering.postgres import postgres_sql
-from pgtrickle.plan.lowering.spark import folded, value
+from pgtrickle.plan.lowering.spark import folded, spark_sql, value
 from pgtrickle.plan.operators import Aggregate, Call, Operator
 from pgtrickle.plan.program import (
     WEIGHT,
@@ -40,6 +40,7 @@ class _Slots:
     slots: list[Slot] = field(default_factory=list)
     changes: list[tuple[Field, str]] = field(default_factory=list)
     known: dict[str, Slot] = field(default_factory=dict)
+    extrema: list[tuple[Slot, Call]] = field(default_factory=list)
 
     def add(self, sql: str, pg_type: str, carrier: Carrier) -> str:
         """A slot that adds up `sql`; its name."""
@@ -50,14 +51,16 @@ class _Slots:
             self.changes.append((change, f"coalesce(sum({sql}), 0)"))
         return quoted(self.known[sql].name)
 
-    def extremum(self, merge: Merge, operand: str, pg_type: str, carrier: Carrier) -> str:
+    def extremum(self, call: Call, operand: str) -> str:
         """A slot that keeps the least or greatest value; its name."""
+        merge, carrier = Merge(call.function), call.column.carrier
         sql = f"{merge.value}({operand})"
         if sql not in self.known:
             change = Field(f"s{len(self.slots)}", carrier)
             removed = Field(f"{change.name}_removed", carrier)
-            self.known[sql] = Slot(change.name, pg_type, merge, change, removed)
+            self.known[sql] = Slot(change.name, call.column.type.text, merge, change, removed)
             self.slots.append(self.known[sql])
+            self.extrema.append((self.known[sql], call))
             for part, sign in ((change, ">"), (removed, "<")):
                 self.changes.append((part, f"{merge.value}(case when {WEIGHT} {sign} 0 then {operand} end)"))
         return quoted(self.known[sql].name)
@@ -105,7 +108,9 @@ class Merged(Shape):
             f"cast({sql} as {f.carrier.spark}) as {spark_name(f.name)}" for f, sql in self._slots.changes
         ]
         group = f" group by {', '.join(keys)}" if keys else ""
-        sql = f"select {', '.join(parts)} from ({folded(bound)}){group}"
+        # an extremum that went away and came back within the window has not gone
+        rows_sql = folded(bound) if self._slots.extrema else spark_sql(bound)
+        sql = f"select {', '.join(parts)} from ({rows_sql}){group}"
         return Program(tuple(binding.reads), sql, self._target)
 
     def _final(self, call: Call) -> str:
@@ -116,8 +121,7 @@ class Merged(Shape):
         if call.function == "count":
             return self._slots.add(f"case when {operand} then {WEIGHT} else 0L end", "bigint", _BIGINT)
         if call.function in {"min", "max"}:
-            merge = Merge(call.function)
-            return self._slots.extremum(merge, operand, call.column.type.text, call.column.carrier)
+            return self._slots.extremum(call, operand)
         if call.function == "sum":
             filled = self._slots.add(
                 f"case when {operand} is null then 0L else {WEIGHT} end", "bigint", _BIGINT
@@ -135,10 +139,9 @@ class Merged(Shape):
         return f"(case when {yes} + {no} > 0 then {verdict} end)"
 
     def _rescan(self) -> Read | None:
-        extrema = [slot for slot in self._slots.slots if slot.merge is not Merge.ADD]
-        calls = tuple(call for call in self._aggregate.calls if call.function in {"min", "max"})
-        if not extrema:
+        if not self._slots.extrema:
             return None
+        calls = tuple(call for _, call in self._slots.extrema)
         scanned = Aggregate(self._aggregate.child, self._aggregate.keys, calls)
         columns = [f"t.{quoted(c.name)}" for c in scanned.columns]
         key_columns = tuple(columns[: len(self._keys)])
@@ -149,7 +152,7 @@ class Merged(Shape):
             kind=ReadKind.GROUPS,
             source=None,
             query=postgres_sql(scanned),
-            fields=(*self._keys, *(slot.change for slot in extrema)),
+            fields=(*self._keys, *(slot.change for slot, _ in self._slots.extrema)),
             expressions=tuple(columns),
             lookups=lookups,
         )

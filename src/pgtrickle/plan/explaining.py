@@ -1,0 +1,133 @@
+"""What a compiled query does, in words and SQL that stay the same from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pgtrickle.model.source import Source
+from pgtrickle.plan.compiled import Compiled
+from pgtrickle.plan.operators import Aggregate, Filter, Join, Operator, Project, Scan
+from pgtrickle.plan.printing import tree_lines
+from pgtrickle.plan.program import Lookup, Program, Read, ReadKind, RowsTarget
+
+
+def explanation(compiled: Compiled) -> str:
+    """The whole text: operators, reads, where expressions run, and the indexes that lookups lack."""
+    program = compiled.program(compiled.sources)
+    lines = [f"result: {compiled.shape.description}", "", "operators, with the kind of each delta rule:"]
+    lines += [f"  {line}" for line in tree_lines(compiled.root)]
+    if program is not None:
+        lines += ["", "reads from PostgreSQL, if every source has changed:"]
+        lines += [f"  {line}" for read in program.reads for line in _read_lines(read)]
+        lines += _extrema_lines(program)
+        lines += ["", "expressions evaluated:"]
+        lines += [f"  {line}" for line in _expression_lines(compiled, program)]
+        lines += ["", "indexes that lookups lack:"]
+        lines += [f"  {line}" for line in missing_indexes(program)] or ["  none"]
+    return "\n".join(lines)
+
+
+def missing_indexes(program: Program) -> list[str]:
+    """The statements that create an index for each lookup that has none."""
+    found = []
+    for read in program.reads:
+        if read.source is None:
+            continue
+        for lookup in read.lookups:
+            columns = [_source_text(column) for column in lookup.columns]
+            if not any(index and index[0] in columns for index in map(_plain, read.source.indexes)):
+                listed = ", ".join(columns)
+                found.append(f"create index on {read.source.name} ({listed})")
+    return list(dict.fromkeys(found))
+
+
+def _plain(index: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_source_text(column) for column in index)
+
+
+def _source_text(column: str) -> str:
+    """A column as people write it: without the alias, without quotes it does not need."""
+    text = column.replace("t.", "", 1) if column.startswith("t.") else column.replace("t.", "")
+    bare = text[1:-1] if text.startswith('"') and text.endswith('"') else text
+    is_plain = bare.replace("_", "").isalnum() and bare == bare.lower()
+    if text != bare and is_plain:
+        return bare
+    return text if text == bare and is_plain else (text if text.startswith('"') else f"({text})")
+
+
+def _read_lines(read: Read) -> Iterator[str]:
+    yield f"{read.name}: {_access(read)}"
+    columns = ", ".join(dict.fromkeys(read.expressions))
+    origin = str(read.source.name) if read.source else f"({read.query})"
+    origin = f"changes of {origin}" if read.kind is ReadKind.CHANGES else origin
+    where = f" where {read.condition}" if read.condition else ""
+    yield f"    select {columns} from {origin} as t{where}"
+
+
+def _access(read: Read) -> str:
+    if read.kind is ReadKind.CHANGES:
+        return "the window of changes"
+    if not read.lookups:
+        return "whole table, because no key of the change reaches it"
+    return "; ".join(_lookup(read, lookup) for lookup in read.lookups)
+
+
+def _lookup(read: Read, lookup: Lookup) -> str:
+    origins = " and ".join(f"{p.read} ({', '.join(p.fields)})" for p in lookup.providers)
+    verb = "groups evaluated by PostgreSQL, looked up" if read.kind is ReadKind.GROUPS else "lookup"
+    return f"{verb} by ({', '.join(lookup.columns)}) from {origins}"
+
+
+def _extrema_lines(program: Program) -> list[str]:
+    rescan = getattr(program.target, "rescan", None)
+    if rescan is None:
+        return []
+    return ["  extrema: groups whose least or greatest value went away, evaluated by PostgreSQL"]
+
+
+def _expression_lines(compiled: Compiled, program: Program) -> Iterator[str]:
+    yield f"by PostgreSQL while reading: {_joined(_read_expressions(program))}"
+    yield f"by Spark: {_joined(_spark_expressions(compiled.shape.operator, compiled.root))}"
+    computed = [f"{o.name} = {o.sql}" for o in program.target.outputs if not _is_name(o.sql)]
+    if not isinstance(program.target, RowsTarget) and program.target.having:
+        computed.append(f"having {program.target.having}")
+    yield f"by PostgreSQL on apply: {_joined(computed)}"
+
+
+def _joined(texts: list[str]) -> str:
+    return "; ".join(dict.fromkeys(texts)) or "none"
+
+
+def _read_expressions(program: Program) -> list[str]:
+    texts = [
+        e for read in program.reads if read.source for e in read.expressions if not _is_column(e, read.source)
+    ]
+    return texts + [read.condition for read in program.reads if read.condition]
+
+
+def _is_column(text: str, source: Source) -> bool:
+    return any(text == f't."{column.name}"' for column in source.columns)
+
+
+def _is_name(text: str) -> bool:
+    return text.startswith('"') and text.endswith('"') and text.count('"') == 2
+
+
+def _spark_expressions(operator: Operator, root: Operator) -> list[str]:
+    texts: list[str] = []
+    for op in operator.walk():
+        if isinstance(op, Join):
+            texts += [f"{left} = {right}" for left, right in op.on]
+            texts += [str(op.condition)] if op.condition else []
+        elif isinstance(op, Filter):
+            texts.append(str(op.condition))
+        elif isinstance(op, Project):
+            texts += [str(e) for e in op.expressions if e.column is None]
+        elif isinstance(op, Aggregate):
+            texts += [str(call.expression) for call in op.calls]
+        elif not isinstance(op, Scan):
+            continue
+    top = root.child if isinstance(root, Filter) else root
+    if isinstance(top, Aggregate):
+        texts += [str(call.expression) for call in top.calls if call.function]
+    return texts
