@@ -126,11 +126,17 @@ def _analyze(connection: Connection, rows: Rows) -> None:
 def _writing(connection: Connection, *, few: bool) -> Iterator[None]:
     """Open the guard of stream tables for one statement of this transaction.
 
-    Compiling such a statement would cost more than it saves. A few rows are to be looked up by
-    their hash also where the table was filled a moment ago and the planner has no statistics yet.
+    A few rows are to be looked up by their hash also where the table was filled a moment ago and
+    the planner has no statistics yet; compiling such a statement would cost more than it saves.
     """
-    settings = "select set_config('pgtrickle.applying', %s, true), set_config('enable_seqscan', %s, true)"
-    connection.execute("set local jit = off")
-    connection.execute(settings, ("on", "off" if few else "on"))
+    names = ("pgtrickle.applying", "enable_seqscan", "jit", "work_mem")
+    settings = ("on", "off", "off", None) if few else ("on", "on", "off", "64MB")
+    query = """
+        select array_agg(current_setting(name, true) order by n),
+            array_agg(set_config(name, coalesce(value, current_setting(name, true), ''), true) order by n)
+        from unnest(%s::text[], %s::text[]) with ordinality as s(name, value, n)
+    """
+    row = connection.execute(query, (list(names), list(settings))).fetchone()
+    assert row is not None
     yield
-    connection.execute(settings, ("off", "on"))
+    connection.execute(query, (list(names), ["off", *row[0][1:]]))

@@ -67,9 +67,9 @@ class Stored:
             listed(aliased(self.names, numbered("o", len(self.columns)))), relation(self.name)
         )
 
-    def values(self, alias: str) -> list[sql.Composable]:
-        """The columns' values from the matched columns of a relation."""
-        matched = numbered("m", len(self.columns), alias)
+    def values(self, letter: str, alias: str) -> list[sql.Composable]:
+        """The columns' values from what a relation matches them by."""
+        matched = numbered(letter, len(self.columns), alias)
         return [column.value(part) for column, part in zip(self.columns, matched, strict=True)]
 
 
@@ -119,16 +119,17 @@ def _diverged(table: RelationName, problems: list[str] | None) -> Diverged:
 
 
 def _steps(stored: Stored, weighted: sql.Composable) -> list[sql.Composed]:
-    steps = [
+    """What is to change, then the writes.
+
+    Nothing is joined to `found` but by the place of its row: how many rows it will have the planner
+    cannot guess, and a nested loop would be quadratic.
+    """
+    return [
         step("weighted", weighted),
         step("folded", _folded(stored)),
         step("delta", _delta(stored)),
         step("found", _found(stored)),
-        step("pairs", _pairs(stored)),
-    ]
-    # each write waits for the one before it, so that a unique index never sees the new row first
-    return [
-        *steps,
+        # each write waits for the one before it, so that a unique index never sees the new row first
         step("deleted", _deleted(stored)),
         step("updated", _updated(stored)),
         step("inserted", _inserted(stored)),
@@ -161,20 +162,39 @@ def _folded(stored: Stored) -> sql.Composed:
 
 
 def _delta(stored: Stored) -> sql.Composed:
-    matched = listed(numbered("m", len(stored.columns)))
-    return sql.SQL(
-        "select row_number() over () as id, n, hash_record_extended(row({0}), 0) as h, {0} from folded"
-    ).format(matched)
+    """The net rows; where one leaves and one comes under the same key, each `is_paired`.
+
+    The leaving one of a pair has the values of the coming one in `x1 … xn`.
+    """
+    count = len(stored.columns)
+    hashed = sql.SQL("hash_record_extended(row({}), 0) as h").format(listed(numbered("m", count)))
+    columns = [sql.SQL("row_number() over () as id, n"), hashed, *numbered("m", count)]
+    if stored.key is None:
+        columns.append(sql.SQL("false as is_paired"))
+        return sql.SQL("select {} from folded").format(listed(columns))
+    alone = "count(*) over k = 2 and min(n) over k = -1 and max(n) over k = 1 as is_paired"
+    coming = [sql.SQL("lead({}) over (k order by n)").format(matched) for matched in numbered("m", count)]
+    columns += [sql.SQL(alone), *aliased(coming, numbered("x", count))]
+    keys = [trusted(f"m{n}") for n, column in enumerate(stored.columns, start=1) if column.name in stored.key]
+    by = sql.SQL("partition by {}").format(listed(keys)) if keys else sql.SQL("")
+    return sql.SQL("select {} from folded window k as ({})").format(listed(columns), by)
 
 
 def _found(stored: Stored) -> sql.Composed:
-    """Stored copies of each row that has to go."""
+    """Each row that has to go, once with every stored copy of it, or once without any."""
     count = len(stored.columns)
+    columns = [
+        "-d.n as wanted, d.is_paired, t.tid",
+        "row_number() over c as copy",
+        "count(t.tid) over c as copies",
+    ]
+    coming = [] if stored.key is None else numbered("x", count, "d")
     return sql.SQL(
-        "select d.id, -d.n as wanted, t.tid, row_number() over (partition by d.id) as copy"
-        " from delta d join (select ctid as tid, hash_record_extended(row({matches}), 0) as h, {named}"
-        " from only {table}) t on t.h = d.h and {same} where d.n < 0"
+        "select {columns} from delta d left join (select ctid as tid,"
+        " hash_record_extended(row({matches}), 0) as h, {named} from only {table}) t"
+        " on t.h = d.h and {same} where d.n < 0 window c as (partition by d.id)"
     ).format(
+        columns=listed([*map(trusted, columns), *numbered("m", count, "d"), *coming]),
         matches=listed(stored.matches),
         named=listed(aliased(stored.matches, numbered("m", count))),
         table=relation(stored.name),
@@ -182,46 +202,34 @@ def _found(stored: Stored) -> sql.Composed:
     )
 
 
-def _pairs(stored: Stored) -> sql.Composed:
-    """Rows of which one leaves and one comes under the same key."""
-    if stored.key is None:
-        return sql.SQL("select null::bigint as old, null::bigint as new where false").format()
-    positions = [number for number, c in enumerate(stored.columns, start=1) if c.name in stored.key]
-    by = listed(trusted(f"m{number}") for number in positions) if positions else sql.SQL("()")
-    return sql.SQL(
-        "select min(id) filter (where n < 0) as old, min(id) filter (where n > 0) as new"
-        " from delta group by {} having count(*) = 2 and min(n) = -1 and max(n) = 1"
-    ).format(by)
-
-
 def _deleted(stored: Stored) -> sql.Composed:
     return sql.SQL(
-        "delete from only {} t using found f where t.ctid = f.tid and f.copy <= f.wanted"
-        " and not exists (select from pairs p where p.old = f.id) returning 1"
+        "delete from only {} t using found f"
+        " where t.ctid = f.tid and f.copy <= f.wanted and not f.is_paired returning 1"
     ).format(relation(stored.name))
 
 
-def _updated(stored: Stored) -> sql.Composed:
+def _updated(stored: Stored) -> sql.Composable:
+    if stored.key is None:
+        return sql.SQL("select 1 where false")
     return sql.SQL(
-        "update only {} t set ({}) = row({})"
-        " from pairs p join found f on f.id = p.old and f.copy = 1 join delta d on d.id = p.new"
-        " where t.ctid = f.tid and (select count(*) from deleted) >= 0 returning 1"
-    ).format(relation(stored.name), listed(stored.names), listed(stored.values("d")))
+        "update only {} t set ({}) = row({}) from found f where t.ctid = f.tid and f.copy = 1"
+        " and f.is_paired and (select count(*) from deleted) >= 0 returning 1"
+    ).format(relation(stored.name), listed(stored.names), listed(stored.values("x", "f")))
 
 
 def _inserted(stored: Stored) -> sql.Composed:
     return sql.SQL(
         "insert into {} ({}) select {} from delta d cross join lateral generate_series(1, d.n)"
-        " where d.n > 0 and not exists (select from pairs p where p.new = d.id)"
-        " and (select count(*) from updated) >= 0 and (select count(*) from deleted) >= 0 returning 1"
-    ).format(relation(stored.name), listed(stored.names), listed(stored.values("d")))
+        " where d.n > 0 and not d.is_paired and (select count(*) from deleted) >= 0"
+        " and (select count(*) from updated) >= 0 returning 1"
+    ).format(relation(stored.name), listed(stored.names), listed(stored.values("m", "d")))
 
 
 def _problems(stored: Stored, others: sql.Composable | None) -> sql.Composed:
     """A text for each row that should have been there to be removed, and what else is wrong."""
     missing = sql.SQL(
-        "select -d.n || ' × ' || row({})::text || ' expected, found ' || count(f.id) as problem"
-        " from delta d left join found f on f.id = d.id where d.n < 0"
-        " group by d.id, d.n, {} having count(f.id) < -d.n"
-    ).format(*[listed(numbered("m", len(stored.columns), "d"))] * 2)
+        "select f.wanted || ' × ' || row({})::text || ' expected, found ' || f.copies as problem"
+        " from found f where f.copies < f.wanted and f.copy = 1"
+    ).format(listed(numbered("m", len(stored.columns), "f")))
     return sql.SQL("{} union all {}").format(missing, others) if others else missing
