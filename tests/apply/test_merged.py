@@ -14,7 +14,7 @@ from pgtrickle.apply import Applied
 from pgtrickle.model.errors import Diverged
 from pgtrickle.plan.program import Merge, MergedGroups, Output, Read, ReadKind, Slot
 from tests.apply.conftest import Streams
-from tests.apply.stream import create_stream, field
+from tests.apply.stream import Row, Stream, create_stream, field
 
 TOTAL = 'case when "filled" > 0 then "total" end'
 SLOTS = (
@@ -44,14 +44,14 @@ ONE_GROUP = MergedGroups(
     (), "count", SLOTS, None, VALUES, (), Read("extrema", ReadKind.ROWS, None, None, EXTREMA, ())
 )
 
-Bag = Counter
+Bag = Counter[Row]
 bags = st.lists(
     st.tuples(st.sampled_from([None, "", "a", "b'"]), st.sampled_from([None, 1, 2, 3])), max_size=7
 ).map(Counter)
 law = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def extrema(values: list) -> tuple:
+def extrema(values: list[int | None]) -> Row:
     found = [value for value in values if value is not None]
     return (min(found), max(found)) if found else (None, None)
 
@@ -71,7 +71,7 @@ def final(target: MergedGroups, bag: Bag) -> Counter[str]:
     return Counter(f"({','.join('' if v is None else str(v) for v in row)})" for row in found)
 
 
-def change(target: MergedGroups, before: Bag, after: Bag, noise: Bag) -> list[tuple]:
+def change(target: MergedGroups, before: Bag, after: Bag, noise: Bag) -> list[Row]:
     """What Spark returns; the rows of `noise` come and go within the window, not folded away."""
     came, went = list(((after - before) + noise).elements()), list(((before - after) + noise).elements())
     keys = {g for g, _ in came + went} if target.keys else {()}
@@ -103,13 +103,14 @@ def scanned(target: MergedGroups, asked: pa.Table | None, bag: Bag) -> pa.Table 
     return table.append_column("g", pa.array(keys, pa.string())) if target.keys else table
 
 
-def follow(stream, before: Bag, after: Bag, noise: Bag | None = None) -> Applied:
+def follow(stream: Stream, before: Bag, after: Bag, noise: Bag | None = None) -> Applied:
+    assert isinstance(stream.target, MergedGroups)
     rows = change(stream.target, before, after, noise or Counter())
     rescanned = scanned(stream.target, stream.to_rescan(rows), after)
     return stream.change(rows, rescanned)
 
 
-def as_first_load(target: MergedGroups, bag: Bag) -> list[tuple]:
+def as_first_load(target: MergedGroups, bag: Bag) -> list[Row]:
     return change(target, Counter(), bag, Counter())
 
 
@@ -171,7 +172,8 @@ def test_an_extremum_that_was_not_scanned_again_is_a_divergence(connection):
 
 def test_a_group_vanishes_with_its_state_and_revives(connection):
     stream = create_stream(connection, GROUPS)
-    full, empty = Counter([(None, 1), (None, 2)]), Counter()
+    full: Bag = Counter([(None, 1), (None, 2)])
+    empty: Bag = Counter()
     stream.replace(as_first_load(GROUPS, full))
     assert follow(stream, full, empty) == Applied(0, 1)
     assert stream.run("table pgtrickle_state.state_7") == []
@@ -211,3 +213,21 @@ def test_an_unchanged_final_row_is_not_written(connection):
     stream = create_stream(connection, replace(GROUPS, outputs=GROUPS.outputs[:1]))
     stream.replace(as_first_load(GROUPS, Counter([("a", 1), ("a", 2)])))
     assert stream.change([("a", 1, "3", 1, 3, None, 3, None)]) == Applied(0, 0)
+
+
+def test_an_extremum_of_text_is_compared_under_its_own_collation(connection):
+    pg_type = 'text collate "C"'
+    came, went = field("came", "text"), field("went", "text")
+    target = MergedGroups(
+        keys=(G,),
+        count="count",
+        slots=(Slot("low", pg_type, Merge.MIN, came, went),),
+        having=None,
+        outputs=(Output("g", "text", '"g"'), Output("low", "text", '"low"')),
+        key=("g",),
+        rescan=Read("extrema", ReadKind.ROWS, None, None, (G, field("low", "text")), ()),
+    )
+    stream = create_stream(connection, target)
+    stream.replace([("a", 1, "a", None)])
+    stream.change([("a", 1, "B", None)])
+    assert stream.rows() == Counter(["(a,B)"])

@@ -11,7 +11,7 @@ from pgtrickle.apply import Applied
 from pgtrickle.model.carrier import Carrier, Field
 from pgtrickle.plan.program import Output, ReplacedGroups
 from tests.apply.conftest import Streams
-from tests.apply.stream import create_stream, field
+from tests.apply.stream import Row, create_stream, field
 
 # 1.0 and 1.00 are one group, and Spark does not know it; bits cannot be hashed
 AMOUNT = Field("amount", Carrier("numeric", "string", "({})::text", "({})::numeric", False, False))
@@ -36,12 +36,12 @@ spellings = st.sampled_from(["", "0"])
 law = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def final(groups: dict) -> Counter[str]:
+def final(groups: dict[Row, Row]) -> Counter[str]:
     rows = ((*key, n, names) for key, (names, n) in groups.items() if n != 2)
     return Counter(f"({','.join('' if v is None else str(v) for v in row)})" for row in rows)
 
 
-def spelled(key: tuple, zeros: str) -> tuple:
+def spelled(key: Row, zeros: str) -> Row:
     """The same key, with other zeros at its end."""
     amount, bits = key
     return (amount and (amount if "." in amount else amount + ".") + "0" + zeros, bits)

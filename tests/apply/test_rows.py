@@ -12,7 +12,7 @@ from pgtrickle.apply import Applied, create_query_staging, replace_from_query_st
 from pgtrickle.model.errors import Diverged
 from pgtrickle.plan.program import Output, RowsTarget
 from tests.apply.conftest import Streams
-from tests.apply.stream import STATE, create_stream, field, outputs
+from tests.apply.stream import STATE, Row, create_stream, field, outputs
 
 AWKWARD = {
     "number": "integer",
@@ -40,13 +40,13 @@ awkward_rows = st.tuples(
 law = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def weighted(before: Counter, after: Counter) -> list[tuple]:
+def weighted(before: Counter[Row], after: Counter[Row]) -> list[Row]:
     """The change between two bags, with a row that comes and goes to be folded away."""
     change = [(*row, after[row] - before[row]) for row in {*before, *after} if after[row] != before[row]]
     return [*change, (9, "x", None, None, None, 2), (9, "x", None, None, None, -2)]
 
 
-def stored_text(stream, rows: Counter) -> Counter[str]:
+def stored_text(stream, rows: Counter[Row]) -> Counter[str]:
     """What the rows look like in the table, by PostgreSQL's own casts."""
     with_copies = [(*row, copies) for row, copies in rows.items() if copies]
     stream.run(f"create temp table wanted on commit drop as select * from {stream.name.sql} where false")
@@ -68,7 +68,7 @@ def stored_text(stream, rows: Counter) -> Counter[str]:
 @given(bags=st.lists(st.lists(awkward_rows, max_size=6).map(Counter), min_size=1, max_size=4))
 def test_a_bag_follows_its_changes(streams: Streams, bags):
     with streams(BAG) as stream:
-        before: Counter = Counter()
+        before: Counter[Row] = Counter()
         for after in bags:
             untouched = {*stored_text(stream, before & after)} - {*stored_text(stream, before - after)}
             places = stream.versions()
@@ -83,7 +83,7 @@ def test_a_bag_follows_its_changes(streams: Streams, bags):
 @given(bags=st.lists(st.lists(awkward_rows, max_size=6).map(Counter), min_size=1, max_size=3))
 def test_a_bag_is_replaced_by_its_difference(streams: Streams, bags):
     with streams(BAG) as stream:
-        before: Counter = Counter()
+        before: Counter[Row] = Counter()
         for after in bags:
             applied = stream.replace([(*row, copies) for row, copies in after.items()])
             assert stream.rows() == stored_text(stream, after)
@@ -97,7 +97,7 @@ keyed_tables = st.dictionaries(
 )
 
 
-def as_text(table: dict) -> Counter[str]:
+def as_text(table: dict[int, Row]) -> Counter[str]:
     return Counter(f"({key},{text or ''},{amount or ''})" for key, (text, amount) in table.items())
 
 
@@ -106,7 +106,7 @@ def as_text(table: dict) -> Counter[str]:
 def test_a_keyed_table_follows_its_changes(streams: Streams, tables, by_replacing):
     with streams(BY_KEY) as stream:
         stream.run('create unique index on streams.stream ("id")')
-        before: dict = {}
+        before: dict[int, Row] = {}
         for after in tables:
             places = stream.versions()
             gone = [(*_flat(item), -1) for item in before.items() - after.items()]
@@ -122,7 +122,7 @@ def test_a_keyed_table_follows_its_changes(streams: Streams, tables, by_replacin
             before = after
 
 
-def _flat(item: tuple) -> tuple:
+def _flat(item: tuple[int, Row]) -> Row:
     key, values = item
     return (key, *values)
 
