@@ -1,0 +1,110 @@
+"""The distributed path: tasks read their parts of the inputs, and copy their results into staging."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from pgtrickle.pipeline.failures import failed
+from pgtrickle.pipeline.names import bound
+from pgtrickle.pipeline.session import Spark
+from pgtrickle.pipeline.source import PartitionedQuery
+from pgtrickle.postgres.arrow import write_batches
+from pgtrickle.postgres.connection import connect, sql
+
+STAGING_SCHEMA: Final = "pgtrickle_state"
+_REPORT: Final = pa.schema([("part", pa.int32()), ("attempt", pa.int64()), ("rows", pa.int64())])
+_REPORT_COLUMNS: Final = "part int, attempt bigint, rows bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class StagingTarget:
+    """Where results go: a table of `pgtrickle_state` with columns run, part, attempt and the result's."""
+
+    dsn: str = field(repr=False)
+    table: str
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What a run left in staging.
+
+    Only rows of these (part, attempt) pairs count: a task that Spark repeated may have left others.
+    """
+
+    rows: int
+    attempts: tuple[tuple[int, int], ...]
+
+
+def run_distributed(
+    spark: Spark,
+    spark_sql: str,
+    inputs: Mapping[str, PartitionedQuery | pa.Table],
+    staging: StagingTarget,
+) -> Staged:
+    """Compute `spark_sql`, which reads the inputs by their names, and leave its rows in staging."""
+    try:
+        rows = plan_distributed(spark, spark_sql, inputs, staging.dsn)
+        reports = rows.mapInArrow(_storing(staging), _REPORT_COLUMNS).collect()
+    except PySparkException as failure:
+        raise failed(failure) from failure
+    attempts = tuple(sorted((int(report["part"]), int(report["attempt"])) for report in reports))
+    return Staged(sum(int(report["rows"]) for report in reports), attempts)
+
+
+def plan_distributed(
+    spark: Spark, spark_sql: str, inputs: Mapping[str, PartitionedQuery | pa.Table], dsn: str
+) -> DataFrame:
+    """The program as a frame whose tasks read the database themselves."""
+    frames: dict[str, DataFrame] = {}
+    reads: dict[str, str] = {}
+    for number, (name, rows) in enumerate(inputs.items()):
+        slot = f"input_{number}"
+        is_held = isinstance(rows, pa.Table)
+        frames[slot] = spark.large.createDataFrame(rows) if is_held else spark.sources.frame(dsn, rows)
+        reads[name] = f"select * from {{{slot}}}"  # noqa: S608 (a name of ours)
+    return spark.large.sql(bound(spark_sql, reads) if reads else spark_sql, None, **frames)
+
+
+def _storing(
+    staging: StagingTarget,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What each task does with its rows: one transaction of its own, then a report of it.
+
+    The report reaches the driver for one attempt of each part only, however often Spark
+    repeats or doubles a task; what other attempts committed is never read.
+    """
+
+    def store(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next(filter(len, batches := iter(batches)), None)
+        if first is None:
+            return
+        context = TaskContext.get()
+        assert context is not None
+        part, attempt = context.partitionId(), context.taskAttemptId()
+        marks = {"run": staging.run, "part": part, "attempt": attempt}
+        table = sql.Identifier(STAGING_SCHEMA, staging.table)
+        with connect(staging.dsn, application_name="pgtrickle task") as connection:
+            marked = (_marked(batch, marks) for batch in _chained(first, batches))
+            rows = write_batches(connection, table, marked)
+        yield pa.RecordBatch.from_pylist([{"part": part, "attempt": attempt, "rows": rows}], _REPORT)
+
+    return store
+
+
+def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
+
+
+def _marked(batch: pa.RecordBatch, marks: Mapping[str, int]) -> pa.RecordBatch:
+    """The batch with a constant column in front for each mark."""
+    constants = [pa.repeat(pa.scalar(value, pa.int64()), len(batch)) for value in marks.values()]
+    return pa.RecordBatch.from_arrays([*constants, *batch.columns], [*marks, *batch.schema.names])

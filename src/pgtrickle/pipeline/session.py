@@ -1,0 +1,155 @@
+"""The Spark that all refreshes share: one context, a session for small windows, one for large ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Final, Self
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pgtrickle.model.errors import SparkFailed
+from pgtrickle.pipeline.java import require_java
+from pgtrickle.pipeline.small import warm_small
+from pgtrickle.pipeline.source import PartitionedQuery, Sources
+
+_BOTH: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+_SMALL: Final = {
+    **_BOTH,
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.adaptive.enabled": "false",
+    # a broadcast is a job of its own, which costs more than sorting what fits in one task
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    # above this size the planner would spread a single partition again
+    "spark.sql.maxSinglePartitionBytes": "1t",
+    "spark.sql.optimizer.singleTaskExecution.enabled": "true",
+}
+_LARGE: Final = {
+    **_BOTH,
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+}
+_QUIET_LOGGING: Final = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+# Spark announces a change of level unless the shells have the level of the root
+logger.shell.name = org.apache.spark.repl.Main
+logger.shell.level = error
+logger.python.name = org.apache.spark.api.python.PythonGatewayServer
+logger.python.level = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+class Spark:
+    """Two sessions on one context; what was started here ends with `close`."""
+
+    def __init__(self, root: SparkSession, *, is_ours: bool, directory: Path | None = None) -> None:
+        self._root = root
+        self._is_ours = is_ours
+        self._directory = directory
+        self.small = _configured(root.newSession(), _SMALL)
+        self.large = _configured(root.newSession(), _LARGE)
+        self.sources = Sources(self.large)
+
+    def warm(self) -> None:
+        """Pay for first queries now, so that no refresh does."""
+        warm_small(self.small)
+        nothing = PartitionedQuery(queries=(), fields=(), snapshot="", has_weight=True)
+        self.sources.frame("", nothing).mapInArrow(lambda batches: batches, "weight bigint").collect()
+
+    def close(self) -> None:
+        """Stop what we started and remove its files; a session that was given to us goes on."""
+        if self._is_ours:
+            self._root.stop()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_spark(master: str = "local[*]", *, configuration: Mapping[str, str] = MappingProxyType({})) -> Spark:
+    """Start Spark on a master (`local[*]`, `spark://…`, …) or reach one over Spark Connect (`sc://…`)."""
+    if master.startswith("sc://"):
+        return Spark(_started(SparkSession.builder.remote(master), configuration, master), is_ours=True)
+    require_java()
+    # the workers must find the same packages; PySpark takes their interpreter from nowhere else
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    directory = Path(tempfile.mkdtemp(prefix="pgtrickle-spark-"))
+    try:
+        chosen = {**_defaults(master, directory), **configuration}
+        root = _started(SparkSession.builder.master(master), chosen, master)
+        root.sparkContext.setLogLevel("ERROR")
+        return Spark(root, is_ours=True, directory=directory)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def adopt(session: SparkSession) -> Spark:
+    """Use the context of a session that someone else started and will stop."""
+    return Spark(session, is_ours=False)
+
+
+def _started(builder: SparkSession.Builder, configuration: Mapping[str, str], master: str) -> SparkSession:
+    for key, value in configuration.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.appName("pgtrickle").getOrCreate()
+    except (PySparkException, OSError) as failure:
+        raise SparkFailed(f"Spark could not be started on {master}: {failure}") from failure
+
+
+def _configured(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    return session
+
+
+def _defaults(master: str, directory: Path) -> dict[str, str]:
+    logging = directory / "log4j2.properties"
+    logging.write_text(_QUIET_LOGGING)
+    java_options = f"-Dlog4j2.configurationFile={logging.as_uri()} -Djava.io.tmpdir={directory}"
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.eventLog.enabled": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": (directory / "warehouse").as_uri(),
+        "spark.local.dir": str(directory),
+        "spark.driver.extraJavaOptions": java_options,
+        "spark.driver.memory": f"{_heap_megabytes()}m",
+        "spark.python.worker.reuse": "true",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+    }
+    if master.startswith("local"):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+def _heap_megabytes() -> int:
+    """A quarter of the memory, within one and eight gigabytes."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(8192, max(1024, total // 4 // (1 << 20)))

@@ -1,0 +1,112 @@
+"""Reading PostgreSQL from Spark's tasks: each runs one query on its own connection, in a shared snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from pgtrickle.model.carrier import Field
+from pgtrickle.pipeline.names import quoted
+from pgtrickle.postgres.arrow import WEIGHT, arrow_type, read_batches
+from pgtrickle.postgres.connection import connect, sql
+
+TASK_BYTES: Final = 1 << 20
+"""How much of its query's answer a task holds at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedQuery:
+    """Rows that many tasks read: one SQL text for each, all in the exported snapshot.
+
+    `settings` are what the reads are evaluated under (`TimeZone`, `DateStyle`, …).
+    """
+
+    queries: tuple[str, ...]
+    fields: tuple[Field, ...]
+    snapshot: str
+    settings: tuple[tuple[str, str], ...] = ()
+    has_weight: bool = False
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Names and Spark types of what the queries return."""
+        columns = [(field.name, field.carrier.spark) for field in self.fields]
+        return [*columns, (WEIGHT, "bigint")] if self.has_weight else columns
+
+
+class Sources:
+    """The data sources of one session: one for each database, registered when it is first read.
+
+    Options of a read can be seen in plans and in the UI, so they hold only what may be seen. The
+    connection string is part of the registered class, which travels to the tasks pickled.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._formats: dict[str, str] = {}
+
+    def frame(self, dsn: str, query: PartitionedQuery) -> DataFrame:
+        """The rows of the query, one partition for each of its texts."""
+        options = {
+            "queries": json.dumps(query.queries),
+            "columns": json.dumps(query.columns),
+            "snapshot": query.snapshot,
+            "settings": json.dumps(query.settings),
+        }
+        return self._session.read.format(self._format(dsn)).options(**options).load()
+
+    def _format(self, dsn: str) -> str:
+        if dsn not in self._formats:
+            name = f"pgtrickle_{len(self._formats)}"
+            self._session.dataSource.register(_source_of(dsn, name))
+            self._formats[dsn] = name
+        return self._formats[dsn]
+
+
+def _source_of(dsn: str, format_name: str) -> type[DataSource]:
+    """A data source that knows one database; local, so that it is pickled with what it knows."""
+
+    class PostgresSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return format_name
+
+        def schema(self) -> str:
+            columns = json.loads(self.options["columns"])
+            return ", ".join(f"{quoted(name)} {spark_type}" for name, spark_type in columns)
+
+        def reader(self, schema: StructType) -> DataSourceReader:
+            return PostgresReader(dsn, self.options)
+
+    return PostgresSource
+
+
+class PostgresReader(DataSourceReader):
+    """Gives each query to a task of its own."""
+
+    def __init__(self, dsn: str, options: MutableMapping[str, str]) -> None:
+        self._dsn = dsn
+        self._queries: list[str] = json.loads(options["queries"])
+        self._columns: list[tuple[str, str]] = json.loads(options["columns"])
+        self._settings: list[tuple[str, str]] = json.loads(options["settings"])
+        self._snapshot = options["snapshot"]
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(query) for query in self._queries]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([(name, arrow_type(spark_type)) for name, spark_type in self._columns])
+        query = cast(str, partition.value)
+        with connect(self._dsn, application_name="pgtrickle task") as connection:
+            connection.execute("set transaction isolation level repeatable read read only")
+            connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(self._snapshot)))
+            for name, value in self._settings:
+                connection.execute("select set_config(%s, %s, true)", (name, value))
+            yield from read_batches(connection, query, schema, chunk_bytes=TASK_BYTES)

@@ -1,0 +1,159 @@
+"""Moves rows between PostgreSQL and Arrow by COPY, on the connection and in the snapshot of the caller."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Final, cast
+
+import pyarrow as pa
+import pyarrow.csv as csv
+from psycopg import Connection, Copy, errors, sql
+from psycopg.pq import ExecStatus
+
+from pgtrickle.model.carrier import Field
+
+WEIGHT: Final = "weight"
+CHUNK_BYTES: Final = 4 << 20
+
+_TYPES: Final[dict[str, pa.DataType]] = {
+    "boolean": pa.bool_(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+}
+_DECIMAL: Final = re.compile(r"decimal\((\d+),\s*(\d+)\)\Z")
+
+Query = str | sql.Composable
+
+
+def arrow_type(spark_type: str) -> pa.DataType:
+    """The Arrow type in which a carrier's Spark type travels."""
+    if decimal := _DECIMAL.match(spark_type):
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    return _TYPES[spark_type]
+
+
+def arrow_schema(fields: Sequence[Field], *, has_weight: bool = False) -> pa.Schema:
+    """The fields as an Arrow schema, followed by their weight where the rows have one."""
+    columns = [pa.field(field.name, arrow_type(field.carrier.spark)) for field in fields]
+    return pa.schema([*columns, pa.field(WEIGHT, pa.int64())] if has_weight else columns)
+
+
+def read_arrow(
+    connection: Connection[Any],
+    query: Query,
+    fields: tuple[Field, ...],
+    *,
+    has_weight: bool = False,
+    parameters: Sequence[Any] | None = None,
+) -> pa.Table:
+    """All rows of the query; its columns are the fields in order, then the weight if there is one."""
+    schema = arrow_schema(fields, has_weight=has_weight)
+    return pa.Table.from_batches(read_batches(connection, query, schema, parameters=parameters), schema)
+
+
+def read_batches(
+    connection: Connection[Any],
+    query: Query,
+    schema: pa.Schema,
+    *,
+    parameters: Sequence[Any] | None = None,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the query in batches of about `chunk_bytes`, read as they are asked for.
+
+    With `parameters`, which are placed into the text by the client, a literal `%` is written `%%`.
+    """
+    body = sql.SQL(query) if isinstance(query, str) else query
+    statement = sql.SQL("copy ({}) to stdout (format csv, encoding 'UTF8')").format(body)
+    with connection.cursor() as cursor, cursor.copy(statement, parameters) as copy:
+        for chunk in _chunks(connection, copy, chunk_bytes):
+            yield from _parsed(chunk, schema)
+
+
+def write_arrow(connection: Connection[Any], table: sql.Composable, rows: pa.Table) -> int:
+    """Append the rows to a table, matching columns by name; returns how many there were."""
+    return write_batches(connection, table, rows.to_batches(max_chunksize=65_536))
+
+
+def write_batches(
+    connection: Connection[Any], table: sql.Composable, batches: Iterable[pa.RecordBatch]
+) -> int:
+    """Append the rows of batches of one schema, at least one, as they come."""
+    # every text is quoted and a null is not, so that PostgreSQL tells an empty text from a null
+    options = csv.WriteOptions(include_header=False, quoting_style="needed")
+    batches = iter(batches)
+    first = next(batches)
+    columns = sql.SQL(", ").join(map(sql.Identifier, first.schema.names))
+    statement = sql.SQL("copy {} ({}) from stdin (format csv, encoding 'UTF8')").format(table, columns)
+    written = 0
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        for batch in chain((first,), batches):
+            sink = pa.BufferOutputStream()
+            csv.write_csv(batch, sink, options)
+            copy.write(memoryview(sink.getvalue()))
+            written += len(batch)
+    return written
+
+
+def key_rows(table: pa.Table, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The distinct values of these columns, nulls included, as rows of plain Python values."""
+    distinct = table.group_by(list(columns)).aggregate([])
+    return list(zip(*(distinct.column(name).to_pylist() for name in columns), strict=True))
+
+
+def _chunks(connection: Connection[Any], copy: Copy, chunk_bytes: int) -> Iterator[bytes]:
+    """Whole rows joined to chunks: each message of a COPY holds exactly one row.
+
+    Taking the rows that have already arrived straight from libpq is three times as fast as
+    asking psycopg for each; psycopg is asked where we must wait.
+    """
+    take = connection.pgconn.get_copy_data
+    rows: list[bytes] = []
+    size = 0
+    while row := copy.read():
+        length = len(row)
+        while length > 0:
+            rows.append(bytes(row))
+            size += length
+            if size >= chunk_bytes:
+                yield b"".join(rows)
+                rows, size = [], 0
+            length, row = take(1)
+        if length < 0:
+            _finish(connection)
+            break
+    if rows:
+        yield b"".join(rows)
+
+
+def _finish(connection: Connection[Any]) -> None:
+    """Take the outcome of a COPY whose rows have all come."""
+    while result := connection.pgconn.get_result():
+        if result.status != ExecStatus.COMMAND_OK:
+            error = errors.error_from_result(result)
+            while connection.pgconn.get_result():
+                pass
+            raise error
+
+
+def _parsed(chunk: bytes, schema: pa.Schema) -> list[pa.RecordBatch]:
+    table = csv.read_csv(
+        pa.BufferReader(chunk),
+        csv.ReadOptions(column_names=schema.names, block_size=len(chunk) + 1, use_threads=False),
+        csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        csv.ConvertOptions(
+            column_types=schema,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            true_values=["t"],
+            false_values=["f"],
+        ),
+    )
+    return cast(list[pa.RecordBatch], table.to_batches())
