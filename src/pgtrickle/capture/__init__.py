@@ -1,0 +1,1 @@
+"""Noting every change of a source: buffers, triggers, and their rotation."""

@@ -1,0 +1,162 @@
+"""Installing pgtrickle in a database, upgrading it, and taking it out again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pgtrickle import __version__
+from pgtrickle.model.errors import CommandRefused, NotInstalled
+from pgtrickle.model.names import RelationName
+from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, refused, sql
+from pgtrickle.postgres.statements import load
+
+SCHEMAS: Final = ("pgtrickle", "pgtrickle_changes", "pgtrickle_state")
+
+MIGRATIONS: Final = ("0001_catalog.sql",)
+"""In order; a database remembers how many it has. One that was released is never edited again."""
+
+FUNCTIONS: Final = (
+    ("pgtrickle.catalog", "names.sql"),
+    ("pgtrickle.catalog", "options.sql"),
+    ("pgtrickle.catalog", "version.sql"),
+    ("pgtrickle.catalog", "guard.sql"),
+    ("pgtrickle.catalog", "analyse.sql"),
+    ("pgtrickle.catalog", "check_relations.sql"),
+    ("pgtrickle.catalog", "fingerprints.sql"),
+    ("pgtrickle.capture", "buffers.sql"),
+    ("pgtrickle.capture", "triggers.sql"),
+    ("pgtrickle.capture", "rotate.sql"),
+    ("pgtrickle.catalog", "register.sql"),
+    ("pgtrickle.catalog", "reanalyse.sql"),
+    ("pgtrickle.catalog", "create.sql"),
+    ("pgtrickle.catalog", "alter.sql"),
+    ("pgtrickle.catalog", "drop.sql"),
+    ("pgtrickle.catalog", "trust.sql"),
+    ("pgtrickle.catalog", "looking.sql"),
+    ("pgtrickle.catalog", "refresh.sql"),
+    ("pgtrickle.catalog", "grants.sql"),
+)
+"""Written anew by every installation, all in the transaction of the migrations."""
+
+
+def installed_version(connection: Connection) -> int | None:
+    """How many migrations the database has had; None where pgtrickle is not installed."""
+    row = connection.execute("select to_regclass('pgtrickle.pgt_schema_version') is not null").fetchone()
+    if row is None or not row[0]:
+        return None
+    row = connection.execute("select max(version) from pgtrickle.pgt_schema_version").fetchone()
+    return int(row[0]) if row and row[0] is not None else None
+
+
+def check_installed(connection: Connection) -> None:
+    """Raise unless the database has exactly the catalog that this code was written for."""
+    found = installed_version(connection)
+    if found == len(MIGRATIONS):
+        return
+    if found is None:
+        raise NotInstalled("pgtrickle is not installed in this database", hint="run: pgtrickle install")
+    if found < len(MIGRATIONS):
+        raise NotInstalled(
+            f"the catalog in this database is of version {found}, this pgtrickle needs {len(MIGRATIONS)}",
+            hint="run: pgtrickle install",
+        )
+    raise _newer(found)
+
+
+def install(connection: Connection) -> list[str]:
+    """Bring the database to this version, in one transaction; tells in sentences what was done."""
+    check_writable(connection)
+    try:
+        with connection.transaction():
+            return _install(connection)
+    except DatabaseError as error:
+        raise refused(error) from error
+
+
+def uninstall(connection: Connection, *, drop_tables: bool = False) -> list[str]:
+    """Take out the triggers and schemas. Stream tables stay as ordinary tables, unless asked otherwise."""
+    check_writable(connection)
+    if installed_version(connection) is None:
+        return ["pgtrickle is not installed here; nothing was done."]
+    try:
+        with connection.transaction():
+            return _uninstall(connection, drop_tables)
+    except DatabaseError as error:
+        raise refused(error) from error
+
+
+def _install(connection: Connection) -> list[str]:
+    # two installations at once would both find nothing
+    connection.execute("select pg_advisory_xact_lock(hashtext('pgtrickle install'))")
+    done: list[str] = []
+    found = installed_version(connection)
+    if found is not None:
+        if found > len(MIGRATIONS):
+            raise _newer(found)
+        _become_owner(connection)
+    for number, name in enumerate(MIGRATIONS, start=1):
+        if found is None or number > found:
+            connection.execute(load("pgtrickle.catalog", f"sql/{name}"))
+            connection.execute("insert into pgtrickle.pgt_schema_version (version) values (%s)", (number,))
+            done.append(f"Applied migration {name.removesuffix('.sql')}.")
+    _write_functions(connection)
+    if found is None:
+        done.insert(0, f"Created the schemas {', '.join(SCHEMAS)}.")
+    done.append(f"Wrote the functions of pgtrickle {__version__}.")
+    return done
+
+
+def _write_functions(connection: Connection) -> None:
+    # functions call each other in both directions
+    connection.execute("set local check_function_bodies = off")
+    for package, name in FUNCTIONS:
+        text = load(package, f"sql/{name}")
+        if name == "version.sql":
+            version = sql.Literal(__version__)
+            connection.execute(sql.SQL(text).format(version=version))
+        else:
+            connection.execute(text)
+
+
+def _uninstall(connection: Connection, drop_tables: bool) -> list[str]:
+    done: list[str] = []
+    tables = connection.execute(
+        "select n.nspname, c.relname from pgtrickle.pgt_stream_tables s"
+        " join pg_class c on c.oid = s.pgt_relid join pg_namespace n on n.oid = c.relnamespace"
+        " order by s.pgt_id desc"
+    ).fetchall()
+    connection.execute("set local lock_timeout = '10s'")
+    if drop_tables:
+        for schema, name in tables:
+            connection.execute(sql.SQL("drop table {} cascade").format(sql.Identifier(schema, name)))
+            done.append(f"Dropped the table {RelationName(schema, name)}.")
+    _become_owner(connection)
+    for schema in reversed(SCHEMAS):
+        connection.execute(sql.SQL("drop schema {} cascade").format(sql.Identifier(schema)))
+    done.append(f"Dropped the schemas {', '.join(SCHEMAS)}, and with them every trigger of pgtrickle.")
+    if tables and not drop_tables:
+        done.append(f"{len(tables)} stream tables stay as ordinary tables.")
+    return done
+
+
+def _become_owner(connection: Connection) -> None:
+    """Act as the role that owns the schemas, so that everything stays in one hand."""
+    row = connection.execute(
+        "select pg_get_userbyid(pgtrickle.sidecar_role()), current_user,"
+        " pg_has_role(pgtrickle.sidecar_role(), 'MEMBER')"
+    ).fetchone()
+    assert row is not None
+    owner, current, is_member = row
+    if not is_member:
+        raise CommandRefused(
+            f"pgtrickle belongs to the role {owner} here, and {current} may not act as it",
+            hint=f"connect as {owner}",
+        )
+    connection.execute(sql.SQL("set local role {}").format(sql.Identifier(owner)))
+
+
+def _newer(found: int) -> NotInstalled:
+    return NotInstalled(
+        f"the catalog in this database is of version {found}, newer than this pgtrickle ({len(MIGRATIONS)})",
+        hint="upgrade this pgtrickle",
+    )

@@ -1,0 +1,205 @@
+-- alter: changing a stream table. What asks as the caller is here twice: once as the caller, who proves
+-- to own the table, and once as the sidecar's role, which writes the catalog.
+
+-- relation_of: the table of a stream table, which must exist and be the caller's.
+create or replace function pgtrickle.relation_of(id bigint) returns oid
+language plpgsql
+as $$
+declare
+    s record;
+begin
+    select t.pgt_relid, t.pgt_schema, t.pgt_name into s
+    from pgtrickle.pgt_stream_tables t where t.pgt_id = id;
+    if not exists (select from pg_catalog.pg_class c where c.oid = s.pgt_relid) then
+        raise exception '%', pg_catalog.format('table %I.%I was dropped', s.pgt_schema, s.pgt_name) using
+            errcode = 'undefined_table', hint = 'Remove what is left with pgtrickle.drop_stream_table.';
+    end if;
+    return s.pgt_relid;
+end
+$$;
+
+-- alter_options: change what was asked for; null leaves a value as it is.
+create or replace function pgtrickle.alter_options(id bigint, options jsonb) returns void
+language plpgsql
+as $$
+declare
+    relation_id oid := pgtrickle.relation_of(id);
+begin
+    perform pgtrickle.prove_ownership(relation_id);
+    perform pgtrickle.change_options(relation_id, options);
+end
+$$;
+
+create or replace function pgtrickle.change_options(relation_id oid, options jsonb) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    id bigint := (select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id);
+    mode_before text := (select s.refresh_mode from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
+begin
+    perform pgtrickle.check_ownership(relation_id);
+    perform pgtrickle.store_options(id, options);
+    update pgtrickle.pgt_stream_tables s
+    set effective_refresh_mode = null, downgrade_reason = null
+    where s.pgt_id = id and s.refresh_mode <> mode_before;
+    perform pgtrickle.raise_generation();
+end
+$$;
+
+-- alter_query: give a stream table another query. New columns may only follow those it has; the rows
+-- stay readable until the sidecar has applied the difference.
+create or replace function pgtrickle.alter_query(id bigint, query text) returns void
+language plpgsql
+as $$
+declare
+    relation_id oid := pgtrickle.relation_of(id);
+    query_view oid := pgtrickle.view_of(query);
+begin
+    if pgtrickle.canonical_of(query_view)
+        = (select s.defining_query from pgtrickle.pgt_stream_tables s where s.pgt_id = id)
+    then
+        perform pgtrickle.drop_view(query_view);
+        return;
+    end if;
+    perform pgtrickle.prove_ownership(relation_id);
+    perform pgtrickle.add_columns(relation_id, query_view);
+    perform pgtrickle.change_query(relation_id, query_view, pgtrickle.session_settings(),
+        pgtrickle.match_columns(relation_id));
+    perform pgtrickle.enable_always_for(id);
+    perform pgtrickle.drop_view(query_view);
+end
+$$;
+
+-- canonical_of: the query of a view as PostgreSQL prints it, with every name in full.
+create or replace function pgtrickle.canonical_of(query_view oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select rtrim(btrim(pg_get_viewdef(query_view), E' \n'), ';') $$;
+
+-- add_columns: let the table have the columns of the view, if those it has come first.
+create or replace function pgtrickle.add_columns(relation_id oid, query_view oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    has text[] := pgtrickle.columns_of(relation_id);
+    wants text[] := pgtrickle.columns_of(query_view);
+    added record;
+begin
+    if wants[:cardinality(has)] <> has then
+        raise exception '%', format('the query has other columns than %s', pgtrickle.printed(relation_id)) using
+            errcode = 'datatype_mismatch',
+            detail = format('The table has (%s), the query (%s).',
+                array_to_string(has, ', '), array_to_string(wants, ', ')),
+            hint = 'New columns may only follow those it has. For others, drop the stream table and create '
+                'it again.';
+    end if;
+    if cardinality(wants) = cardinality(has) then
+        return;
+    end if;
+    for added in
+        select attname, format_type(atttypid, atttypmod) as type, attcollation
+        from pg_attribute where attrelid = query_view and attnum > cardinality(has) order by attnum
+    loop
+        execute format('alter table %s add column %I %s%s', pgtrickle.printed(relation_id), added.attname,
+            added.type, (select format(' collate %I.%I', n.nspname, l.collname)
+                from pg_collation l join pg_namespace n on n.oid = l.collnamespace
+                where l.oid = added.attcollation));
+    end loop;
+    perform pgtrickle.replace_row_index(relation_id);
+end
+$$;
+
+-- replace_row_index: the index on whole rows, over the columns the table has now.
+create or replace function pgtrickle.replace_row_index(relation_id oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    index_id oid;
+begin
+    for index_id in
+        select i.indexrelid from pg_index i join pg_class c on c.oid = i.indexrelid
+        where i.indrelid = relation_id and c.relname ~ '_pgtrickle_row\d*$'
+    loop
+        execute format('drop index %s', pgtrickle.printed(index_id));
+    end loop;
+    perform pgtrickle.create_row_index(relation_id);
+end
+$$;
+
+create or replace function pgtrickle.change_query(
+    relation_id oid, query_view oid, settings jsonb, match_columns text[]
+) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    id bigint := (select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id);
+begin
+    perform pgtrickle.check_ownership(relation_id);
+    perform pgtrickle.check_view(query_view, relation_id);
+    perform pgtrickle.adopt_query(id, query_view);
+    update pgtrickle.pgt_stream_tables s set
+        settings = change_query.settings, match_columns = change_query.match_columns,
+        effective_refresh_mode = null, downgrade_reason = null, status = 'INITIALIZING', is_populated = false,
+        frontier = null, upstream_frontier = null, consecutive_errors = 0, last_error = null, retry_at = null,
+        needs_reinit = true, reinit_reason = 'its query was altered'
+    where s.pgt_id = id;
+end
+$$;
+
+-- alter_status: suspend a stream table, or let it go on.
+create or replace function pgtrickle.alter_status(id bigint, status text) returns void
+language plpgsql
+as $$
+declare
+    relation_id oid := pgtrickle.relation_of(id);
+begin
+    perform pgtrickle.prove_ownership(relation_id);
+    perform pgtrickle.change_status(relation_id, pgtrickle.one_of('status', status, '{ACTIVE,SUSPENDED}'));
+end
+$$;
+
+create or replace function pgtrickle.change_status(relation_id oid, status text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgtrickle.check_ownership(relation_id);
+    update pgtrickle.pgt_stream_tables s set
+        status = case when pgtrickle.one_of('status', change_status.status, '{ACTIVE,SUSPENDED}') = 'SUSPENDED'
+            then 'SUSPENDED' when s.is_populated then 'ACTIVE' else 'INITIALIZING' end,
+        consecutive_errors = 0, retry_at = null,
+        last_error = case when change_status.status = 'SUSPENDED' then s.last_error end
+    where s.pgt_relid = relation_id;
+    perform pgtrickle.raise_generation();
+end
+$$;
+
+-- alter_stream_table: change any part of a stream table; what is null stays as it is.
+create or replace function pgtrickle.alter_stream_table(
+    name text, query text default null, schedule text default null, refresh_mode text default null,
+    status text default null, cdc_mode text default null, append_only boolean default null,
+    pooler_compatibility_mode boolean default null, tier text default null,
+    diamond_consistency text default null, diamond_schedule_policy text default null
+) returns void
+language plpgsql
+as $$
+declare
+    id bigint := pgtrickle.stream_table(name);
+    asked jsonb := pgtrickle.options(schedule, refresh_mode, null, diamond_consistency,
+        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier);
+begin
+    if schedule is null then
+        asked := asked operator(pg_catalog.-) 'schedule';
+    end if;
+    if query is not null then
+        perform pgtrickle.alter_query(id, query);
+    end if;
+    perform pgtrickle.alter_options(id, asked);
+    if status is not null then
+        perform pgtrickle.alter_status(id, status);
+    end if;
+end
+$$;
+
+-- resume_stream_table: let a suspended or failed stream table go on, with its errors forgiven.
+create or replace function pgtrickle.resume_stream_table(name text) returns void
+language sql
+as $$ select pgtrickle.alter_status(pgtrickle.stream_table(name), 'ACTIVE') $$;

@@ -1,0 +1,97 @@
+-- check_relations: refuse relations that cannot be followed, or that somebody may not read.
+-- Runs as the sidecar's role; `reader` is the owner of the stream table.
+
+-- what_relation: why a relation cannot be a source, or null.
+create or replace function pgtrickle.unfit_relation(relation_id oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select case
+        when n.nspname in ('pg_catalog', 'information_schema', 'pg_toast') or c.oid < 16384
+            then 'the system catalog'
+        when n.nspname in ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state') then 'a table of pgtrickle itself:'
+        when c.relpersistence = 't' then 'the temporary table'
+        when c.relkind = 'f' then 'the foreign table'
+        when c.relkind = 'm' then 'the materialized view'
+        when c.relkind not in ('r', 'p', 'v') then 'something that is not a table:'
+        when c.relpersistence = 'u' then 'the unlogged table'
+        end
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.oid = relation_id
+$$;
+
+create or replace function pgtrickle.may_select(role_id oid, relation_id oid, columns smallint[])
+returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select has_table_privilege(role_id, relation_id, 'SELECT')
+        or (cardinality(columns) = 0 and has_any_column_privilege(role_id, relation_id, 'SELECT'))
+        or (cardinality(columns) > 0 and not exists (
+            select from unnest(columns) number
+            where not has_column_privilege(role_id, relation_id, number, 'SELECT')))
+$$;
+
+create or replace function pgtrickle.check_relation(relation_id oid, checked_as oid, reader oid, columns smallint[])
+returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    sidecar oid := pgtrickle.sidecar_role();
+    printed text := pgtrickle.printed(relation_id);
+    unfit text := pgtrickle.unfit_relation(relation_id);
+    is_view boolean := (select relkind = 'v' from pg_class where oid = relation_id);
+    namespace oid := (select relnamespace from pg_class where oid = relation_id);
+    restricted name;
+begin
+    if unfit is not null then
+        raise exception '%', format('the query reads %s %s', unfit, printed) using
+            errcode = 'feature_not_supported',
+            hint = 'pgtrickle follows ordinary and partitioned tables, views over them, and stream tables.';
+    end if;
+    if not pgtrickle.may_select(checked_as, relation_id, columns) then
+        raise exception '%', format('permission denied for table %s', printed) using
+            errcode = 'insufficient_privilege',
+            hint = format('%I may not select from it.', pg_get_userbyid(checked_as));
+    end if;
+    if not has_schema_privilege(sidecar, namespace, 'USAGE') then
+        raise exception '%', format('pgtrickle may not use schema %s', namespace::regnamespace) using
+            errcode = 'insufficient_privilege',
+            hint = format('grant usage on schema %s to %I', namespace::regnamespace, pg_get_userbyid(sidecar));
+    end if;
+    if is_view then
+        return;
+    end if;
+    if not pgtrickle.may_select(sidecar, relation_id, columns)
+        or exists (select from pgtrickle.tree_of(relation_id) t(id)
+            where not has_table_privilege(sidecar, t.id, 'TRIGGER'))
+    then
+        raise exception '%', format('pgtrickle may not follow table %s', printed) using
+            errcode = 'insufficient_privilege',
+            hint = (select 'grant select, trigger on '
+                    || string_agg(pgtrickle.printed(t.id), ', ' order by t.id)
+                    || format(' to %I', pg_get_userbyid(sidecar))
+                from pgtrickle.tree_of(relation_id) t(id)
+                where t.id = relation_id or not has_table_privilege(sidecar, t.id, 'TRIGGER'));
+    end if;
+    select r.rolname into restricted from pg_roles r
+    where r.oid in (checked_as, reader, sidecar) and pgtrickle.row_security_applies(relation_id, r.oid)
+    order by r.oid = sidecar limit 1;
+    if restricted is not null then
+        raise exception '%', format('row-level security hides rows of %s from %I', printed, restricted) using
+            errcode = 'feature_not_supported',
+            hint = format('A stream table would show too many rows, or too few. Give %1$I the attribute '
+                'BYPASSRLS, or keep the allowed rows in a table of their own.', restricted);
+    end if;
+end
+$$;
+
+-- check_query: refuse the query unless all of it can be followed; says nothing otherwise.
+create or replace function pgtrickle.check_query(query_view oid, reader oid) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgtrickle.check_relation(r.relation_id, r.checked_as, reader, r.columns)
+    from (select * from pgtrickle.relations_of(query_view, reader) order by relation_id) r;
+    perform pgtrickle.check_rules(query_view, reader);
+    perform pgtrickle.check_functions(query_view, reader);
+end
+$$;

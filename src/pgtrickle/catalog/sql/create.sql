@@ -1,0 +1,198 @@
+-- create: stream tables are made in the caller's transaction, as the caller, who becomes the owner.
+-- These functions have no search_path of their own: the query is meant as its author would run it.
+
+-- view_of: the query as a temporary view, made by the caller. Opening it as a cursor first demands one
+-- statement that returns rows, and checks the caller's privileges the way PostgreSQL does; nothing runs.
+create or replace function pgtrickle.view_of(query text) returns oid
+language plpgsql
+as $$
+declare
+    probe refcursor;
+    view_name text := pg_catalog.format('pgtrickle_%s',
+        pg_catalog.replace(pg_catalog.gen_random_uuid()::text, '-', ''));
+    said text;
+    advice text;
+    state text;
+begin
+    if pg_catalog.btrim(coalesce(query, ''), E' \t\n\r;') = '' then
+        raise exception 'the query is empty' using
+            errcode = 'invalid_parameter_value', hint = 'Give one SELECT.';
+    end if;
+    begin
+        open probe for execute query;
+        close probe;
+        execute pg_catalog.format('create temporary view %I as ', view_name) || query;
+    exception when others then
+        get stacked diagnostics said = message_text, advice = pg_exception_hint, state = returned_sqlstate;
+        raise exception 'the query is refused: %',
+            case state when '42P11' then 'it is not one SELECT' else said end using
+            errcode = case state when '42P11' then '42601' else state end,
+            hint = coalesce(nullif(advice, ''), case
+                when state = '42P11' then 'Give one SELECT and nothing else.'
+                when state = '42501' then 'The owner of a stream table needs SELECT on everything its query reads.'
+                else 'Run the query by itself to see where it is wrong.' end);
+    end;
+    return pg_catalog.to_regclass('pg_temp.' || view_name);
+end
+$$;
+
+-- drop_view: forget the temporary view of a query.
+create or replace function pgtrickle.drop_view(query_view oid) returns void
+language plpgsql
+as $$
+begin
+    execute pg_catalog.format('drop view %s', pgtrickle.printed(query_view));
+end
+$$;
+
+-- check_room: refuse a name that is taken, or a schema that the caller or the sidecar cannot use.
+create or replace function pgtrickle.check_room(schema_name text, table_name text) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    sidecar oid := pgtrickle.sidecar_role();
+    namespace oid := (select oid from pg_namespace where nspname = schema_name);
+begin
+    if namespace is null or schema_name in ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')
+        or schema_name ~ '^pg_'
+    then
+        raise exception '%', format('cannot create a stream table in schema %I', schema_name) using
+            errcode = 'invalid_schema_name', hint = 'Name a schema that exists and is yours to use.';
+    end if;
+    if exists (select from pg_class where relname = table_name and relnamespace = namespace)
+        or exists (select from pg_type where typname = table_name and typnamespace = namespace)
+    then
+        raise exception '%', format('%I.%I exists already', schema_name, table_name) using
+            errcode = 'duplicate_table',
+            hint = 'Choose another name, or use pgtrickle.create_or_replace_stream_table for a stream table.';
+    end if;
+    if not has_schema_privilege(namespace, 'CREATE') then
+        raise exception '%', format('permission denied for schema %I', schema_name) using
+            errcode = 'insufficient_privilege',
+            hint = format('grant create on schema %I to %I', schema_name, current_user);
+    end if;
+    if not has_schema_privilege(sidecar, namespace, 'USAGE') then
+        raise exception '%', format('pgtrickle may not use schema %I', schema_name) using
+            errcode = 'insufficient_privilege',
+            hint = format('grant usage on schema %I to %I', schema_name, pg_get_userbyid(sidecar));
+    end if;
+end
+$$;
+
+-- create_storage: the empty table with the columns of the view, guarded, indexed, open to the sidecar.
+create or replace function pgtrickle.create_storage(schema_name text, table_name text, query_view oid)
+returns oid
+language plpgsql
+as $$
+declare
+    printed text := pg_catalog.format('%I.%I', schema_name, table_name);
+    relation_id oid;
+begin
+    if pg_catalog.cardinality(pgtrickle.columns_of(query_view)) = 0 then
+        raise exception 'the query has no columns' using
+            errcode = 'invalid_table_definition', hint = 'Select at least one column.';
+    end if;
+    begin
+        execute pg_catalog.format('create table %s as table %s with no data',
+            printed, pgtrickle.printed(query_view));
+    exception when others then
+        raise exception 'the columns of the query cannot be those of a table: %', sqlerrm using
+            errcode = sqlstate, hint = 'Give each column a name and a type that a table can have.';
+    end;
+    relation_id := printed::pg_catalog.regclass;
+    execute pg_catalog.format('create trigger pgtrickle_guard before insert or update or delete or truncate '
+        'on %s for each statement execute function pgtrickle.refuse_direct_write()', printed);
+    execute pg_catalog.format('grant select, insert, update, delete, trigger on %s to %I',
+        printed, pg_catalog.pg_get_userbyid(pgtrickle.sidecar_role()));
+    perform pgtrickle.create_row_index(relation_id);
+    perform pgtrickle.prove_ownership(relation_id);
+    return relation_id;
+end
+$$;
+
+-- enable_always_for: triggers on sources that the caller owns fire for replicated writes too.
+create or replace function pgtrickle.enable_always_for(id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    source oid;
+begin
+    for source in
+        select d.source_relid from pgtrickle.pgt_dependencies d
+        where d.pgt_id = id and d.source_type in ('table', 'stream_table') order by 1
+    loop
+        perform pgtrickle.enable_always(source);
+        perform pgtrickle.note_always(source);
+    end loop;
+end
+$$;
+
+-- create_stream_table: a table that follows its query. The sidecar compiles and loads it after the commit.
+create or replace function pgtrickle.create_stream_table(
+    name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
+    initialize boolean default true, diamond_consistency text default null,
+    diamond_schedule_policy text default null, cdc_mode text default null,
+    append_only boolean default false, pooler_compatibility_mode boolean default false
+) returns void
+language plpgsql
+as $$
+declare
+    asked jsonb := pgtrickle.options(schedule, refresh_mode, initialize, diamond_consistency,
+        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode);
+    parts text[] := pgtrickle.new_name(name);
+    query_view oid;
+    relation_id oid;
+    id bigint;
+begin
+    perform pgtrickle.check_room(parts[1], parts[2]);
+    query_view := pgtrickle.view_of(query);
+    relation_id := pgtrickle.create_storage(parts[1], parts[2], query_view);
+    id := pgtrickle.register(query_view, relation_id, asked, pgtrickle.session_settings(),
+        pgtrickle.match_columns(relation_id));
+    perform pgtrickle.enable_always_for(id);
+    perform pgtrickle.drop_view(query_view);
+end
+$$;
+
+-- create_stream_table_if_not_exists: the same, but an existing stream table stays as it is.
+create or replace function pgtrickle.create_stream_table_if_not_exists(
+    name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
+    initialize boolean default true, diamond_consistency text default null,
+    diamond_schedule_policy text default null, cdc_mode text default null,
+    append_only boolean default false, pooler_compatibility_mode boolean default false
+) returns void
+language plpgsql
+as $$
+begin
+    if pgtrickle.find_stream_table(name) is not null then
+        raise notice 'stream table % exists already and stays as it is', name;
+        return;
+    end if;
+    perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
+        diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode);
+end
+$$;
+
+-- create_or_replace_stream_table: the same, but an existing stream table gets this definition.
+create or replace function pgtrickle.create_or_replace_stream_table(
+    name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
+    initialize boolean default true, diamond_consistency text default null,
+    diamond_schedule_policy text default null, cdc_mode text default null,
+    append_only boolean default false, pooler_compatibility_mode boolean default false
+) returns void
+language plpgsql
+as $$
+declare
+    parts text[] := pgtrickle.new_name(name);
+    existing bigint := pgtrickle.find_stream_table(pg_catalog.format('%I.%I', parts[1], parts[2]));
+begin
+    if existing is null then
+        perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
+            diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode);
+    else
+        perform pgtrickle.alter_options(existing, pgtrickle.options(schedule, refresh_mode, initialize,
+            diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode));
+        perform pgtrickle.alter_query(existing, query);
+    end if;
+end
+$$;

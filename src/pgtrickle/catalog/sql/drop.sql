@@ -1,0 +1,84 @@
+-- drop: the table goes as the caller, the rest as the sidecar's role once the table is gone.
+
+-- drop_stream_table: drop a stream table; with cascade, everything that depends on it as well.
+create or replace function pgtrickle.drop_stream_table(name text, cascade boolean default false) returns void
+language plpgsql
+as $$
+begin
+    perform pgtrickle.drop_by_id(pgtrickle.stream_table(name), cascade);
+end
+$$;
+
+create or replace function pgtrickle.drop_by_id(id bigint, cascade boolean) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    relation_id oid := (select s.pgt_relid from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
+    dependants bigint[] := array(
+        select d.pgt_id from pgtrickle.pgt_dependencies d
+        where d.source_relid = relation_id and d.source_type = 'stream_table' order by 1);
+    dependant bigint;
+begin
+    if dependants <> '{}' and not cascade then
+        raise exception '%', format('other stream tables read %s: %s', pgtrickle.printed(relation_id), (
+                select string_agg(pgtrickle.printed(s.pgt_relid), ', ' order by s.pgt_id)
+                from pgtrickle.pgt_stream_tables s where s.pgt_id = any (dependants))) using
+            errcode = 'dependent_objects_still_exist',
+            hint = 'Drop them first, or use cascade => true.';
+    end if;
+    foreach dependant in array dependants loop
+        if exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = dependant) then
+            perform pgtrickle.drop_by_id(dependant, cascade);
+        end if;
+    end loop;
+    if exists (select from pg_class where oid = relation_id) then
+        execute format('drop table %s %s', pgtrickle.printed(relation_id), case when cascade then 'cascade' end);
+    end if;
+    perform pgtrickle.forget(id);
+end
+$$;
+
+-- forget: remove the rest of a stream table whose table is gone. Anybody may: there is nothing to lose.
+create or replace function pgtrickle.forget(id bigint) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    sources oid[] := array(
+        select d.source_relid from pgtrickle.pgt_dependencies d
+        where d.pgt_id = id and d.source_type in ('table', 'stream_table') order by 1);
+begin
+    if exists (select from pgtrickle.pgt_stream_tables s join pg_class c on c.oid = s.pgt_relid
+        where s.pgt_id = id)
+    then
+        raise exception 'the table of this stream table still exists' using
+            errcode = 'object_not_in_prerequisite_state', hint = 'Use pgtrickle.drop_stream_table.';
+    end if;
+    perform pgtrickle.drop_state(id);
+    delete from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
+    -- a table that is busy now is released by the sidecar later
+    perform pgtrickle.release_source(source) from unnest(sources) source;
+    perform pgtrickle.raise_generation();
+end
+$$;
+
+-- drop_state: drop what the sidecar keeps for a stream table; all of it is called <something>_<id>.
+create or replace function pgtrickle.drop_state(id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    kept text;
+begin
+    for kept in
+        select format('table %s', pgtrickle.printed(c.oid)) from pg_class c
+        where c.relnamespace = 'pgtrickle_state'::regnamespace and c.relkind = 'r'
+            and c.relname ~ format('^[a-z]+_%s$', id)
+        union all
+        select format('function %s', p.oid::regprocedure) from pg_proc p
+        where p.pronamespace = 'pgtrickle_state'::regnamespace and p.proname ~ format('^[a-z]+_%s$', id)
+        -- tables first: an index may use a function
+        order by 1 desc
+    loop
+        execute 'drop ' || kept;
+    end loop;
+end
+$$;

@@ -1,0 +1,75 @@
+-- fingerprints: what a stream table relies on in its dependencies, as jsonb that can be compared part by
+-- part. Only plain reads of the catalogs, so that inside a snapshot they describe that snapshot.
+
+-- table_fingerprint: name, used columns, keys, partitions and row security; null if the table is gone.
+create or replace function pgtrickle.table_fingerprint(relation_id oid, numbers smallint[]) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+        'name', format('%I.%I', n.nspname, c.relname),
+        'columns', (
+            select coalesce(jsonb_object_agg(a.attnum, jsonb_build_array(
+                a.attname, a.atttypid, a.atttypmod, a.attcollation, a.attgenerated,
+                case when a.attgenerated <> '' then md5(e.adbin::text) end)), '{}')
+            from pg_attribute a
+            left join pg_attrdef e on e.adrelid = a.attrelid and e.adnum = a.attnum
+            where a.attrelid = c.oid and a.attnum = any (numbers) and not a.attisdropped),
+        'keys', (
+            select coalesce(jsonb_agg(distinct k.names), '[]')
+            from pg_index i cross join lateral (
+                select jsonb_agg(a.attname order by a.attnum) as names, bool_and(a.attnotnull) as is_key
+                from unnest(i.indkey) with ordinality as part(number, position)
+                join pg_attribute a on a.attrelid = i.indrelid and a.attnum = part.number
+                where part.position <= i.indnkeyatts) k
+            where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate
+                and i.indpred is null and 0 <> all (i.indkey) and k.is_key),
+        'tree', (
+            with recursive tree(id) as (
+                select c.oid
+                union
+                select i.inhrelid from tree t join pg_inherits i on i.inhparent = t.id)
+            select jsonb_agg(id::bigint order by id) from tree),
+        'row_security', c.relrowsecurity)
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.oid = relation_id
+$$;
+
+-- view_fingerprint: name and definition of a view.
+create or replace function pgtrickle.view_fingerprint(relation_id oid) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+        'name', format('%I.%I', n.nspname, c.relname),
+        'definition', md5(w.ev_action::text),
+        'owner', c.relowner::bigint,
+        'options', c.reloptions)
+    from pg_class c
+    join pg_namespace n on n.oid = c.relnamespace
+    join pg_rewrite w on w.ev_class = c.oid and w.rulename = '_RETURN'
+    where c.oid = relation_id
+$$;
+
+-- function_fingerprint: name, body and rights of a function.
+create or replace function pgtrickle.function_fingerprint(function_id oid) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+        'name', format('%I.%I', n.nspname, p.proname),
+        'definition', md5(concat_ws('|', p.prosrc, p.probin, p.prosqlbody::text, p.proisstrict,
+            p.proconfig::text, p.prolang)),
+        'volatility', p.provolatile,
+        'owner', p.proowner::bigint)
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+    where p.oid = function_id
+$$;
+
+-- fingerprint: of any dependency, by its type.
+create or replace function pgtrickle.fingerprint(source_type text, source_id oid, numbers smallint[])
+returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select case source_type
+        when 'view' then pgtrickle.view_fingerprint(source_id)
+        when 'function' then pgtrickle.function_fingerprint(source_id)
+        else pgtrickle.table_fingerprint(source_id, numbers) end
+$$;

@@ -1,0 +1,38 @@
+-- grants: everybody may call what is listed here; all else is for the sidecar's role.
+-- Functions that run as the caller need what they call, so some of these are not meant to be called
+-- by hand; each of them checks what it is given.
+
+revoke execute on all routines in schema pgtrickle from public;
+
+grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history to public;
+
+-- commands
+grant execute on function
+    pgtrickle.create_stream_table, pgtrickle.create_stream_table_if_not_exists,
+    pgtrickle.create_or_replace_stream_table, pgtrickle.alter_stream_table, pgtrickle.drop_stream_table,
+    pgtrickle.resume_stream_table, pgtrickle.refresh_stream_table, pgtrickle.manual_refresh to public;
+grant execute on procedure pgtrickle.refresh_and_wait, pgtrickle.create_stream_table_and_wait to public;
+
+-- looking
+grant execute on function
+    pgtrickle.pgt_status, pgtrickle.get_refresh_history, pgtrickle.get_staleness,
+    pgtrickle.explain_refresh_mode, pgtrickle.list_sources, pgtrickle.change_buffer_sizes,
+    pgtrickle.trigger_inventory, pgtrickle.version, pgtrickle.schedule_seconds to public;
+
+-- parts of the above that run as the caller
+grant execute on function
+    pgtrickle.sidecar_role, pgtrickle.printed, pgtrickle.name_parts, pgtrickle.new_name,
+    pgtrickle.find_stream_table, pgtrickle.stream_table, pgtrickle.one_of, pgtrickle.options,
+    pgtrickle.session_settings, pgtrickle.view_of, pgtrickle.drop_view, pgtrickle.check_room,
+    pgtrickle.create_storage, pgtrickle.create_row_index, pgtrickle.replace_row_index, pgtrickle.is_hashable,
+    pgtrickle.match_columns, pgtrickle.columns_of, pgtrickle.canonical_of, pgtrickle.prove_ownership,
+    pgtrickle.enable_always_for, pgtrickle.enable_always, pgtrickle.wanted_triggers, pgtrickle.tree_of,
+    pgtrickle.relation_of, pgtrickle.alter_options, pgtrickle.alter_query, pgtrickle.add_columns,
+    pgtrickle.alter_status, pgtrickle.drop_by_id, pgtrickle.check_may_refresh, pgtrickle.raise_unanswered,
+    pgtrickle.refresh_lock, pgtrickle.is_refreshed_since, pgtrickle.failure_since, pgtrickle.may_see_errors,
+    pgtrickle.refuse_direct_write to public;
+
+-- parts that run as the sidecar's role and check everything they are given
+grant execute on function
+    pgtrickle.register, pgtrickle.change_query, pgtrickle.change_options, pgtrickle.change_status,
+    pgtrickle.forget, pgtrickle.note_always, pgtrickle.request_refresh, pgtrickle.answer_to to public;

@@ -1,0 +1,84 @@
+-- guard: direct writes to a stream table are refused.
+
+-- refuse_direct_write: lets only the sidecar write, and only while it applies a refresh.
+create or replace function pgtrickle.refuse_direct_write() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if current_setting('pgtrickle.applying', true) = 'on'
+        and pg_has_role(current_user, pgtrickle.sidecar_role(), 'MEMBER')
+    then
+        return null;
+    end if;
+    raise exception '%', format('%I.%I is a stream table and cannot be written directly',
+            tg_table_schema, tg_table_name) using
+        errcode = 'object_not_in_prerequisite_state',
+        hint = 'Change its sources; the next refresh brings the change here.';
+end
+$$;
+
+-- is_hashable: whether values of a type can be hashed as part of a row.
+create or replace function pgtrickle.is_hashable(type_id oid) returns boolean
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    t pg_type;
+begin
+    select * into strict t from pg_type where oid = type_id;
+    if t.typtype = 'd' then
+        return pgtrickle.is_hashable(t.typbasetype);
+    elsif t.typtype = 'e' then
+        return true;
+    elsif t.typtype in ('r', 'm') then
+        return (select pgtrickle.is_hashable(rngsubtype) from pg_range where type_id in (rngtypid, rngmultitypid));
+    elsif t.typtype = 'c' then
+        return (select coalesce(bool_and(pgtrickle.is_hashable(atttypid)), true)
+            from pg_attribute where attrelid = t.typrelid and attnum > 0 and not attisdropped);
+    elsif t.typcategory = 'A' and t.typelem <> 0 then
+        return pgtrickle.is_hashable(t.typelem);
+    end if;
+    return exists (
+        select from pg_opclass o join pg_am m on m.oid = o.opcmethod and m.amname = 'hash'
+        join pg_amproc f on f.amprocfamily = o.opcfamily and f.amproclefttype = o.opcintype
+            and f.amprocrighttype = o.opcintype and f.amprocnum = 2
+        where o.opcdefault and (o.opcintype = type_id or exists (
+            select from pg_cast k where k.castsource = type_id and k.casttarget = o.opcintype
+                and k.castmethod = 'b' and k.castcontext = 'i')));
+end
+$$;
+
+-- match_columns: each column of a table as SQL whose value can be hashed.
+create or replace function pgtrickle.match_columns(relation_id oid) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select array_agg(case when pgtrickle.is_hashable(atttypid) then format('%I', attname)
+        else format('(%I)::text', attname) end order by attnum)
+    from pg_attribute where attrelid = relation_id and attnum > 0 and not attisdropped
+$$;
+
+-- create_row_index: the index by which a refresh finds whole rows. Runs as the owner of the table.
+-- Where a column cannot be part of an index the table goes without; a refresh then reads it all.
+create or replace function pgtrickle.create_row_index(relation_id oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    table_name name := (select relname from pg_class where oid = relation_id);
+    namespace oid := (select relnamespace from pg_class where oid = relation_id);
+    index_name name;
+    number integer := 0;
+begin
+    loop
+        index_name := left(table_name::text, 63);
+        while octet_length(index_name || '_pgtrickle_row' || coalesce(nullif(number, 0)::text, '')) > 63 loop
+            index_name := left(index_name::text, -1);
+        end loop;
+        index_name := index_name || '_pgtrickle_row' || coalesce(nullif(number, 0)::text, '');
+        exit when not exists (select from pg_class where relname = index_name and relnamespace = namespace);
+        number := number + 1;
+    end loop;
+    execute format('create index %I on %s (hash_record_extended(row(%s), 0))', index_name,
+        pgtrickle.printed(relation_id), array_to_string(pgtrickle.match_columns(relation_id), ', '));
+exception when invalid_object_definition or feature_not_supported or undefined_function then
+    raise notice '%', format('%s gets no index on whole rows: %s', pgtrickle.printed(relation_id), sqlerrm);
+end
+$$;

@@ -1,0 +1,126 @@
+-- looking: what stream tables there are and how they fare. Everybody may look; texts of errors, which
+-- may quote data, are for the owner. Views run with the rights of their owner and know who is asking.
+
+create or replace function pgtrickle.may_see_errors(owner_id oid) returns boolean
+language sql stable as $$
+    select pg_catalog.pg_has_role(owner_id, 'USAGE') or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE')
+$$;
+
+create or replace view pgtrickle.visible_history as
+select h.refresh_id, h.pgt_id, h.data_timestamp, h.start_time, h.end_time, h.action, h.status,
+    h.rows_inserted, h.rows_deleted, h.delta_row_count, h.duration_ms, h.reason,
+    case when pgtrickle.may_see_errors(s.pgt_owner) then h.error_message end as error_message, h.initiated_by
+from pgtrickle.pgt_refresh_history h join pgtrickle.pgt_stream_tables s on s.pgt_id = h.pgt_id;
+
+create or replace view pgtrickle.stream_tables_info as
+select s.pgt_id, coalesce(n.nspname, s.pgt_schema) as pgt_schema, coalesce(c.relname, s.pgt_name) as pgt_name,
+    pg_catalog.pg_get_userbyid(coalesce(c.relowner, s.pgt_owner)) as owner, s.defining_query, s.schedule,
+    s.refresh_mode, s.effective_refresh_mode, s.downgrade_reason, s.status, s.is_populated,
+    s.data_timestamp, now() - s.data_timestamp as staleness, s.last_refresh_at, s.consecutive_errors,
+    case when pgtrickle.may_see_errors(s.pgt_owner) then s.last_error end as last_error, s.retry_at,
+    s.needs_reinit, case when pgtrickle.may_see_errors(s.pgt_owner) then s.reinit_reason end as reinit_reason,
+    s.refresh_tier, s.cdc_mode, s.append_only, s.pooler_compatibility_mode, s.created_at
+from pgtrickle.pgt_stream_tables s
+left join pg_catalog.pg_class c on c.oid = s.pgt_relid
+left join pg_catalog.pg_namespace n on n.oid = c.relnamespace;
+
+create or replace function pgtrickle.pgt_status() returns table (
+    name text, status text, refresh_mode text, is_populated boolean, consecutive_errors integer,
+    schedule text, data_timestamp timestamptz, staleness interval)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format('%I.%I', i.pgt_schema, i.pgt_name), i.status, i.refresh_mode, i.is_populated,
+        i.consecutive_errors, i.schedule, i.data_timestamp, i.staleness
+    from pgtrickle.stream_tables_info i order by 1
+$$;
+
+create or replace function pgtrickle.get_refresh_history(name text, max_rows integer default 20) returns table (
+    refresh_id bigint, data_timestamp timestamptz, start_time timestamptz, end_time timestamptz, action text,
+    status text, rows_inserted bigint, rows_deleted bigint, duration_ms double precision, error_message text)
+language sql stable
+as $$
+    select h.refresh_id, h.data_timestamp, h.start_time, h.end_time, h.action, h.status, h.rows_inserted,
+        h.rows_deleted, h.duration_ms, h.error_message
+    from pgtrickle.visible_history h
+    where h.pgt_id = pgtrickle.stream_table(name)
+    order by h.refresh_id desc limit greatest(max_rows, 0)
+$$;
+
+create or replace function pgtrickle.get_staleness(name text) returns double precision
+language sql stable
+as $$
+    select extract(epoch from i.staleness)::double precision
+    from pgtrickle.stream_tables_info i where i.pgt_id = pgtrickle.stream_table(name)
+$$;
+
+create or replace function pgtrickle.explain_refresh_mode(name text) returns table (
+    configured_mode text, effective_mode text, downgrade_reason text)
+language sql stable
+as $$
+    select i.refresh_mode, i.effective_refresh_mode, i.downgrade_reason
+    from pgtrickle.stream_tables_info i where i.pgt_id = pgtrickle.stream_table(name)
+$$;
+
+create or replace function pgtrickle.list_sources(name text) returns table (
+    source_table text, source_oid oid, source_type text, cdc_mode text, columns_used text[])
+language sql stable
+as $$
+    select coalesce(pgtrickle.printed(d.source_relid),
+            case d.source_type when 'function' then d.source_name
+                else pg_catalog.format('%I.%I', d.source_schema, d.source_name) end),
+        d.source_relid, d.source_type, d.cdc_mode, d.columns_used
+    from pgtrickle.pgt_dependencies d
+    where d.pgt_id = pgtrickle.stream_table(name)
+    order by d.source_type, 1
+$$;
+
+-- change_buffer_sizes: how many changes wait for each stream table, and what their buffers take.
+-- Runs as the sidecar's role, since nobody else may look into the buffers; it tells numbers only.
+create or replace function pgtrickle.change_buffer_sizes() returns table (
+    stream_table text, source_table text, source_oid oid, cdc_mode text, pending_rows bigint, buffer_bytes bigint)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    reading record;
+begin
+    for reading in
+        select pgtrickle.printed(s.pgt_relid) as reader, pgtrickle.printed(d.source_relid) as source,
+            d.source_relid as source_id, d.cdc_mode as mode,
+            case when d.source_type = 'stream_table' then coalesce(s.upstream_frontier, s.frontier)
+                else s.frontier end as seen
+        from pgtrickle.pgt_dependencies d
+        join pgtrickle.pgt_stream_tables s on s.pgt_id = d.pgt_id
+        join pgtrickle.pgt_sources c on c.source_relid = d.source_relid
+        where d.source_type in ('table', 'stream_table')
+        order by 1, 2
+    loop
+        stream_table := reading.reader;
+        source_table := reading.source;
+        source_oid := reading.source_id;
+        cdc_mode := reading.mode;
+        execute format(
+            'select count(*) from (select xid, weight from pgtrickle_changes.changes_%1$s_0 union all '
+            'select xid, weight from pgtrickle_changes.changes_%1$s_1) b '
+            'where $1 is null or (b.xid >= pg_snapshot_xmin($1) and not pg_visible_in_snapshot(b.xid, $1))',
+            reading.source_id)
+        into pending_rows using reading.seen;
+        buffer_bytes := pg_total_relation_size(format('pgtrickle_changes.changes_%s_0', reading.source_id)::regclass)
+            + pg_total_relation_size(format('pgtrickle_changes.changes_%s_1', reading.source_id)::regclass);
+        return next;
+    end loop;
+end
+$$;
+
+-- trigger_inventory: every capture trigger there should be, and whether it is there and fires.
+create or replace function pgtrickle.trigger_inventory() returns table (
+    source_table text, source_oid oid, table_name text, trigger_name text, event text, is_present boolean,
+    is_enabled boolean, fires_for_replication boolean)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select pgtrickle.printed(s.source_relid), s.source_relid, pgtrickle.printed(w.relation_id), w.trigger_name::text,
+        w.event, w.trigger_id is not null, coalesce(w.enabled <> 'D', false), coalesce(w.enabled in ('A', 'R'), false)
+    from pgtrickle.pgt_sources s
+    cross join lateral pgtrickle.wanted_triggers(s.source_relid, s.trigger_level) w
+    where exists (select from pg_class c where c.oid = s.source_relid)
+    order by 1, 3, 5
+$$;

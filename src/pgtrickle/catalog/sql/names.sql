@@ -1,0 +1,106 @@
+-- names: how the functions read and write names.
+
+-- sidecar_role: the role that owns the schemas, for whom the sidecar runs.
+create or replace function pgtrickle.sidecar_role() returns oid
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select nspowner from pg_namespace where nspname = 'pgtrickle' $$;
+
+-- printed: the name of a relation as one writes it in SQL, always with its schema.
+create or replace function pgtrickle.printed(relation oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format('%I.%I', n.nspname, c.relname)
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.oid = relation
+$$;
+
+-- name_parts: the parts of 'name' or 'schema.name', quoted the way SQL quotes.
+-- Raises 42602 for anything else.
+create or replace function pgtrickle.name_parts(given text) returns text[]
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    parts text[];
+begin
+    begin
+        parts := parse_ident(given);
+    exception when invalid_parameter_value then
+        parts := null;
+    end;
+    if parts is null or cardinality(parts) not in (1, 2)
+        or exists (select from unnest(parts) part where part = '' or octet_length(part) > 63)
+    then
+        raise exception '%', format('%L is not the name of a table', given) using
+            errcode = 'invalid_name',
+            hint = 'Write name or schema.name, in double quotes where a part has capitals or special '
+                'characters; a part has at most 63 bytes.';
+    end if;
+    return parts;
+end
+$$;
+
+-- new_name: schema and name of a table to be created; without a schema, where the caller creates tables.
+-- Runs as the caller, under the caller's search_path.
+create or replace function pgtrickle.new_name(given text) returns text[]
+language plpgsql stable
+as $$
+declare
+    parts text[] := pgtrickle.name_parts(given);
+begin
+    if pg_catalog.cardinality(parts) = 2 then
+        return parts;
+    end if;
+    if pg_catalog.current_schema() is null then
+        raise exception '%', pg_catalog.format('no schema to create %I in', parts[1]) using
+            errcode = 'invalid_schema_name',
+            hint = 'Write schema.name, or set search_path to a schema that exists.';
+    end if;
+    return pg_catalog.array_prepend(pg_catalog.current_schema()::text, parts);
+end
+$$;
+
+-- find_stream_table: the id of a stream table, or null. A bare name is resolved by the caller's search_path.
+-- A stream table whose table was dropped is still found by the name it had.
+create or replace function pgtrickle.find_stream_table(given text) returns bigint
+language plpgsql stable
+as $$
+declare
+    parts text[] := pgtrickle.name_parts(given);
+    printed_name text;
+    found_id bigint;
+begin
+    select pg_catalog.string_agg(pg_catalog.quote_ident(part), '.' order by number) into printed_name
+    from pg_catalog.unnest(parts) with ordinality as p(part, number);
+    select s.pgt_id into found_id
+    from pgtrickle.pgt_stream_tables s
+    where s.pgt_relid = pg_catalog.to_regclass(printed_name)::pg_catalog.oid;
+    if found_id is null then
+        select s.pgt_id into found_id
+        from pgtrickle.pgt_stream_tables s
+        where s.pgt_name = parts[pg_catalog.cardinality(parts)]
+            and s.pgt_schema = any (case when pg_catalog.cardinality(parts) = 2
+                then array[parts[1]::name] else pg_catalog.current_schemas(false) end)
+            and not exists (select from pg_catalog.pg_class c where c.oid = s.pgt_relid)
+        order by pg_catalog.array_position(pg_catalog.current_schemas(false), s.pgt_schema)
+        limit 1;
+    end if;
+    return found_id;
+end
+$$;
+
+-- stream_table: like find_stream_table, but there must be one.
+create or replace function pgtrickle.stream_table(given text) returns bigint
+language plpgsql stable
+as $$
+declare
+    found_id bigint := pgtrickle.find_stream_table(given);
+begin
+    if found_id is null then
+        raise exception '%', pg_catalog.format('there is no stream table %s', given) using
+            errcode = 'undefined_table',
+            hint = 'select name from pgtrickle.pgt_status() lists them; '
+                'a bare name is looked up along the search_path.';
+    end if;
+    return found_id;
+end
+$$;

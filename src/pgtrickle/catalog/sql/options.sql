@@ -1,0 +1,93 @@
+-- options: what a user may ask for, checked. All raise 22023 with the value that is wrong.
+
+-- schedule_seconds: the interval of a schedule in seconds; null for 'calculated' and for 'manual' (or null).
+create or replace function pgtrickle.schedule_seconds(schedule text) returns double precision
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    given text := lower(btrim(schedule));
+    seconds double precision;
+begin
+    if given is null or given in ('calculated', 'manual') then
+        return null;
+    end if;
+    if given ~ '^@' or given ~ '^\S+(\s+\S+){4,5}$' then
+        raise exception '%', format('cron schedules like %L are not supported yet', schedule) using
+            errcode = 'feature_not_supported',
+            hint = 'Use an interval such as 30s, 5m or 1h30m, ''calculated'' or ''manual''.';
+    end if;
+    if given ~ '^\d{1,9}$' then
+        seconds := given::double precision;
+    elsif given ~ '^(\d{1,9}(\.\d{1,6})?(ms|s|m|h|d|w))+$' then
+        select sum(part[1]::double precision * case part[2]
+            when 'ms' then 0.001 when 's' then 1 when 'm' then 60
+            when 'h' then 3600 when 'd' then 86400 when 'w' then 604800 end)
+        into seconds
+        from regexp_matches(given, '(\d+(?:\.\d+)?)(ms|s|m|h|d|w)', 'g') as part;
+    end if;
+    if seconds is null or seconds < 0.001 or seconds > 315576000 then
+        raise exception '%', format('%L is not a schedule', schedule) using
+            errcode = 'invalid_parameter_value',
+            hint = 'Use an interval such as 500ms, 1s, 5m or 1h30m (a bare number is seconds), '
+                '''calculated'' or ''manual''.';
+    end if;
+    return seconds;
+end
+$$;
+
+-- one_of: the value as the catalog writes it, if it is one of those allowed.
+create or replace function pgtrickle.one_of(option text, value text, allowed text[]) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    found text;
+begin
+    select a into found from unnest(allowed) a where lower(a) = lower(btrim(value));
+    if value is not null and found is null then
+        raise exception '%', format('%L is not a value of %s', value, option) using
+            errcode = 'invalid_parameter_value',
+            hint = 'It is one of ' || array_to_string(allowed, ', ') || '.';
+    end if;
+    return found;
+end
+$$;
+
+-- options: everything asked for, checked, as the catalog stores it; what is null was not asked for.
+create or replace function pgtrickle.options(
+    schedule text, refresh_mode text, initialize boolean, diamond_consistency text,
+    diamond_schedule_policy text, cdc_mode text, append_only boolean, pooler_compatibility_mode boolean,
+    tier text default null
+) returns jsonb
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgtrickle.schedule_seconds(schedule);
+    if lower(btrim(cdc_mode)) = 'wal' then
+        raise exception 'cdc_mode ''wal'' is not supported yet' using
+            errcode = 'feature_not_supported',
+            hint = 'Use ''trigger'', or ''auto'' to let pgtrickle choose.';
+    end if;
+    return jsonb_build_object(
+        'schedule', coalesce(lower(btrim(schedule)), 'manual'),
+        'refresh_mode', pgtrickle.one_of('refresh_mode', refresh_mode, '{AUTO,DIFFERENTIAL,FULL}'),
+        'initialize', initialize,
+        'diamond_consistency',
+            pgtrickle.one_of('diamond_consistency', diamond_consistency, '{none,atomic}'),
+        'diamond_schedule_policy',
+            pgtrickle.one_of('diamond_schedule_policy', diamond_schedule_policy, '{fastest,slowest}'),
+        'cdc_mode', pgtrickle.one_of('cdc_mode', cdc_mode, '{auto,trigger}'),
+        'append_only', append_only,
+        'pooler_compatibility_mode', pooler_compatibility_mode,
+        'refresh_tier', pgtrickle.one_of('tier', tier, '{hot,warm,cold,frozen}')
+    );
+end
+$$;
+
+-- session_settings: what stable functions of the query depend on, as it is in this session.
+create or replace function pgtrickle.session_settings() returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_object_agg(name, current_setting(name))
+    from unnest('{TimeZone,DateStyle,IntervalStyle,lc_monetary,lc_numeric,lc_time,bytea_output,
+        extra_float_digits,default_text_search_config,xmlbinary,xmloption,timezone_abbreviations}'::text[]) name
+$$;

@@ -1,0 +1,45 @@
+-- reanalyse: look at the query of a stream table again, after something it relies on has changed.
+-- Run by the sidecar, as its own role, in a transaction of its own. Raises if the query cannot be
+-- followed any more; otherwise dependencies, buffers and triggers fit it again, and it is to be reloaded.
+create or replace function pgtrickle.reanalyse(id bigint, reason text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    query_view oid;
+begin
+    perform from pgtrickle.pgt_stream_tables s where s.pgt_id = id for update;
+    query_view := pgtrickle.view_of_stored(id);
+    perform pgtrickle.adopt_query(id, query_view);
+    perform pgtrickle.drop_view(query_view);
+    update pgtrickle.pgt_stream_tables s set needs_reinit = true, reinit_reason = reason
+    where s.pgt_id = id;
+end
+$$;
+
+-- view_of_stored: the stored query as a temporary view; its names are complete, so no search_path matters.
+create or replace function pgtrickle.view_of_stored(id bigint) returns oid
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    view_name text := format('pgtrickle_%s', replace(gen_random_uuid()::text, '-', ''));
+begin
+    execute format('create temporary view %I as ', view_name)
+        || (select s.defining_query from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
+    return to_regclass('pg_temp.' || view_name);
+end
+$$;
+
+-- changed_dependencies: what a stream table relied on, and what is there now (null: gone).
+create or replace function pgtrickle.changed_dependencies(id bigint)
+returns table (source_type text, source_relid oid, source_name text, stored jsonb, present jsonb)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select d.source_type, d.source_relid, case d.source_type when 'function' then d.source_name
+            else format('%I.%I', d.source_schema, d.source_name) end, f.stored, f.present
+    from pgtrickle.pgt_dependencies d
+    cross join lateral (select d.schema_fingerprint::jsonb, pgtrickle.fingerprint(d.source_type, d.source_relid,
+        array(select number::smallint
+            from jsonb_object_keys(coalesce(d.schema_fingerprint::jsonb -> 'columns', '{}')) number))
+    ) f(stored, present)
+    where d.pgt_id = id and f.stored is distinct from f.present
+$$;

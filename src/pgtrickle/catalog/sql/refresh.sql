@@ -1,0 +1,169 @@
+-- refresh: asking the sidecar for a refresh, and waiting for its answer.
+
+-- check_may_refresh: refuse, unless the caller is the owner of the stream table. Runs as the caller.
+create or replace function pgtrickle.check_may_refresh(id bigint) returns void
+language plpgsql stable
+as $$
+declare
+    relation_id oid := pgtrickle.relation_of(id);
+    owner_id oid := (select c.relowner from pg_catalog.pg_class c where c.oid = relation_id);
+begin
+    if not pg_catalog.pg_has_role(owner_id, 'USAGE') then
+        raise exception '%', pg_catalog.format('only its owner may refresh stream table %s',
+                pgtrickle.printed(relation_id)) using
+            errcode = 'insufficient_privilege',
+            hint = pg_catalog.format('It belongs to %I.', pg_catalog.pg_get_userbyid(owner_id));
+    end if;
+end
+$$;
+
+-- request_refresh: note that a refresh is wanted; the sidecar sees it after the commit.
+-- It runs for the sidecar's role, so whoever asks is the role that the session is set to.
+create or replace function pgtrickle.request_refresh(id bigint) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    asking name := case current_setting('role') when 'none' then session_user
+        else current_setting('role') end;
+    request bigint;
+begin
+    if not pg_has_role(asking, (select c.relowner from pgtrickle.pgt_stream_tables s
+        join pg_class c on c.oid = s.pgt_relid where s.pgt_id = id), 'USAGE')
+    then
+        raise exception 'only its owner may refresh a stream table' using
+            errcode = 'insufficient_privilege', hint = 'Ask its owner, or become a member of that role.';
+    end if;
+    insert into pgtrickle.pgt_refresh_requests (pgt_id) values (id) returning request_id into request;
+    return request;
+end
+$$;
+
+-- answer_to: how a request was answered: null if not yet, '' for well, or the error. For whoever asked.
+create or replace function pgtrickle.answer_to(request bigint) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(r.error_message, '') from pgtrickle.pgt_refresh_requests r
+    where r.request_id = request and r.answered_at is not null
+$$;
+
+create or replace function pgtrickle.raise_unanswered(name text, timeout interval) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    raise exception '%', format('no sidecar has refreshed %s within %s', name, timeout) using
+        errcode = 'query_canceled',
+        hint = 'Is one running? Start it with: pgtrickle run. The request stays, and is answered later.';
+end
+$$;
+
+-- refresh_and_wait: ask for a refresh, commit, and wait until it is done. Raises the sidecar's error.
+create or replace procedure pgtrickle.refresh_and_wait(name text, timeout interval default '60 s')
+language plpgsql
+as $$
+declare
+    id bigint := pgtrickle.stream_table(name);
+    request bigint;
+    answer text;
+    deadline timestamptz := pg_catalog.clock_timestamp() + timeout;
+begin
+    perform pgtrickle.check_may_refresh(id);
+    request := pgtrickle.request_refresh(id);
+    commit;
+    loop
+        answer := pgtrickle.answer_to(request);
+        exit when answer is not null;
+        if pg_catalog.clock_timestamp() > deadline then
+            perform pgtrickle.raise_unanswered(name, timeout);
+        end if;
+        perform pg_catalog.pg_sleep(0.02);
+        -- a transaction that stays open would hold back vacuum while we wait
+        commit;
+    end loop;
+    if answer <> '' then
+        raise exception 'refresh of % failed: %', name, answer using errcode = 'external_routine_exception',
+            hint = 'pgtrickle.get_refresh_history shows the attempts.';
+    end if;
+end
+$$;
+
+-- create_stream_table_and_wait: create, commit, and wait until the sidecar has loaded it.
+create or replace procedure pgtrickle.create_stream_table_and_wait(
+    name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
+    timeout interval default '10 min'
+)
+language plpgsql
+as $$
+begin
+    perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode);
+    call pgtrickle.refresh_and_wait(name, timeout);
+end
+$$;
+
+-- refresh_lock: the class of the advisory locks that say "somebody waits for a refresh of this id".
+create or replace function pgtrickle.refresh_lock() returns integer
+language sql immutable as $$ select 1885828210 $$;
+
+-- refresh_stream_table: refresh and wait inside the caller's transaction. The sidecar cannot see what
+-- this transaction has not committed, so it finds the wish in pg_locks, and what the transaction itself
+-- has changed is not part of the refresh.
+create or replace function pgtrickle.refresh_stream_table(name text) returns void
+language plpgsql
+as $$
+declare
+    id bigint := pgtrickle.stream_table(name);
+    asked_at timestamptz := pg_catalog.clock_timestamp();
+    asked_in pg_snapshot := pg_catalog.pg_current_snapshot();
+    timeout interval := coalesce(nullif(pg_catalog.current_setting('pgtrickle.wait_timeout', true), ''), '60 s');
+    failure text;
+begin
+    perform pgtrickle.check_may_refresh(id);
+    if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
+        raise exception 'refresh_stream_table cannot wait in a % transaction',
+            pg_catalog.current_setting('transaction_isolation') using
+            errcode = 'active_sql_transaction',
+            hint = 'Such a transaction does not see what the sidecar commits. Refresh before it begins.';
+    end if;
+    if not pg_catalog.pg_try_advisory_xact_lock_shared(pgtrickle.refresh_lock(), id::integer) then
+        raise exception 'the wish to refresh % cannot be made known', name using
+            errcode = 'lock_not_available', hint = 'Somebody holds our advisory lock exclusively.';
+    end if;
+    while not pgtrickle.is_refreshed_since(id, asked_in) loop
+        failure := pgtrickle.failure_since(id, asked_at);
+        if failure is not null then
+            raise exception 'refresh of % failed: %', name, failure using
+                errcode = 'external_routine_exception',
+                hint = 'pgtrickle.get_refresh_history shows the attempts.';
+        end if;
+        if pg_catalog.clock_timestamp() > asked_at + timeout then
+            perform pgtrickle.raise_unanswered(name, timeout);
+        end if;
+        perform pg_catalog.pg_sleep(0.02);
+    end loop;
+end
+$$;
+
+create or replace function pgtrickle.manual_refresh(stream_table_name text) returns void
+language sql as $$ select pgtrickle.refresh_stream_table(stream_table_name) $$;
+
+-- is_refreshed_since: whether a stream table has followed everything that a snapshot sees.
+create or replace function pgtrickle.is_refreshed_since(id bigint, moment pg_snapshot) returns boolean
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select s.is_populated and pg_snapshot_xmax(f.seen) >= pg_snapshot_xmax(moment)
+        and not exists (select from pg_snapshot_xip(f.seen) running where pg_visible_in_snapshot(running, moment))
+    from pgtrickle.pgt_stream_tables s
+    cross join lateral (select coalesce(s.frontier, s.upstream_frontier)) f(seen)
+    where s.pgt_id = id and f.seen is not null
+    union all
+    select false
+    limit 1
+$$;
+
+-- failure_since: the error of a refresh that began after this time, for the owner who waits for it.
+create or replace function pgtrickle.failure_since(id bigint, moment timestamptz) returns text
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(h.error_message, 'unknown error') from pgtrickle.visible_history h
+    where h.pgt_id = id and h.status = 'FAILED' and h.start_time >= moment
+    order by h.refresh_id desc limit 1
+$$;

@@ -1,0 +1,219 @@
+-- register: what a stream table needs beyond the rights of its creator: catalog rows, buffers, triggers.
+-- The functions with SECURITY DEFINER may be called by anybody, with anything. So they trust nothing
+-- they are told: the query comes from a view that PostgreSQL parsed, every privilege is checked for the
+-- owner of the table, and only who owns the table can have left the proof of it.
+
+-- prove_ownership: show that the caller owns a stream table, in a way that others cannot.
+-- Runs as the caller: only the owner of a table may comment on its triggers.
+create or replace function pgtrickle.prove_ownership(relation_id oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    execute format('comment on trigger pgtrickle_guard on %s is %L',
+        pgtrickle.printed(relation_id), 'last defined in transaction ' || pg_current_xact_id()::text);
+exception
+    when insufficient_privilege then
+        raise exception '%', format('only its owner may do that to stream table %s',
+                pgtrickle.printed(relation_id)) using
+            errcode = 'insufficient_privilege',
+            hint = (select format('It belongs to %I.', pg_get_userbyid(relowner))
+                from pg_class where oid = relation_id);
+    when undefined_object then
+        raise exception '%', format('stream table %s has lost its trigger pgtrickle_guard',
+                pgtrickle.printed(relation_id)) using
+            errcode = 'object_not_in_prerequisite_state',
+            hint = 'Drop the stream table and create it again.';
+end
+$$;
+
+-- check_ownership: refuse, unless the owner of the table has proved it in this transaction.
+create or replace function pgtrickle.check_ownership(relation_id oid) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if not exists (
+        select from pg_trigger t
+        join pg_proc p on p.oid = t.tgfoid and p.pronamespace = 'pgtrickle'::regnamespace
+            and p.proname = 'refuse_direct_write'
+        join pg_description d on d.classoid = 'pg_trigger'::regclass and d.objoid = t.oid and d.objsubid = 0
+        where t.tgrelid = relation_id and t.tgname = 'pgtrickle_guard'
+            and d.description = 'last defined in transaction ' || pg_current_xact_id()::text)
+    then
+        raise exception '%', format('nobody has shown to own stream table %s', pgtrickle.printed(relation_id))
+        using errcode = 'insufficient_privilege',
+            hint = 'Use pgtrickle.create_stream_table, alter_stream_table and drop_stream_table.';
+    end if;
+end
+$$;
+
+-- raise_generation: tell every sidecar that a definition has changed, once this transaction commits.
+create or replace function pgtrickle.raise_generation() returns void
+language sql set search_path = pg_catalog, pg_temp
+as $$ insert into pgtrickle.pgt_generation default values $$;
+
+-- columns_of: names and types of a relation's columns, in order.
+create or replace function pgtrickle.columns_of(relation_id oid) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(array_agg(format('%I %s', attname, format_type(atttypid, null)) order by attnum), '{}')
+    from pg_attribute where attrelid = relation_id and attnum > 0 and not attisdropped
+$$;
+
+-- adopt_query: make the query of a view the query of a stream table. All checks are here.
+create or replace function pgtrickle.adopt_query(id bigint, query_view oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    relation_id oid := (select s.pgt_relid from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
+    reader oid := (select relowner from pg_class where oid = relation_id);
+begin
+    if pgtrickle.columns_of(query_view) <> pgtrickle.columns_of(relation_id) then
+        raise exception '%', format('the query does not have the columns of %s', pgtrickle.printed(relation_id))
+        using errcode = 'datatype_mismatch', hint = 'Drop the stream table and create it again.';
+    end if;
+    perform pgtrickle.check_query(query_view, reader);
+    update pgtrickle.pgt_stream_tables s set defining_query = pgtrickle.canonical_of(query_view)
+    where s.pgt_id = id;
+    delete from pgtrickle.pgt_dependencies d where d.pgt_id = id;
+    perform pgtrickle.record_dependencies(id, query_view, reader);
+    perform pgtrickle.check_cycle(id);
+    perform pgtrickle.capture_source(d.source_relid, array(
+        select a.attnum from pg_attribute a
+        where a.attrelid = d.source_relid and a.attname = any (d.columns_used) order by a.attnum))
+    from pgtrickle.pgt_dependencies d
+    where d.pgt_id = id and d.source_type in ('table', 'stream_table')
+    -- always in the same order, so that two of us cannot wait for each other
+    order by d.source_relid;
+    perform pgtrickle.raise_generation();
+end
+$$;
+
+-- record_dependencies: one row for each table, view and function the query relies on.
+create or replace function pgtrickle.record_dependencies(id bigint, query_view oid, reader oid) returns void
+language sql set search_path = pg_catalog, pg_temp
+as $$
+    insert into pgtrickle.pgt_dependencies
+        (pgt_id, source_type, source_relid, source_schema, source_name, columns_used, schema_fingerprint, cdc_mode)
+    select record_dependencies.id, f.type, c.oid, n.nspname, c.relname,
+        array(select a.attname::text from pg_attribute a
+            where a.attrelid = c.oid and a.attnum = any (r.numbers) order by a.attnum),
+        pgtrickle.fingerprint(f.type, c.oid, r.numbers)::text,
+        case when c.relkind <> 'v' then 'trigger' end
+    from (
+        select relation_id, array_agg(distinct number) filter (where number is not null) as numbers
+        from pgtrickle.relations_of(query_view, reader) left join lateral unnest(columns) number on true
+        group by relation_id
+    ) r
+    join pg_class c on c.oid = r.relation_id
+    join pg_namespace n on n.oid = c.relnamespace
+    cross join lateral (select case
+        when c.relkind = 'v' then 'view'
+        when exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = c.oid) then 'stream_table'
+        else 'table' end) f(type);
+    insert into pgtrickle.pgt_dependencies
+        (pgt_id, source_type, source_relid, source_schema, source_name, schema_fingerprint)
+    select record_dependencies.id, 'function', p.oid, n.nspname, p.oid::regprocedure::text,
+        pgtrickle.fingerprint('function', p.oid, null)::text
+    from pgtrickle.functions_of(query_view, reader) f(called)
+    join pg_proc p on p.oid = f.called
+    join pg_namespace n on n.oid = p.pronamespace
+    where p.oid >= 16384
+$$;
+
+-- check_cycle: refuse a stream table that would read itself, directly or through others.
+create or replace function pgtrickle.check_cycle(id bigint) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if exists (
+        with recursive upstream(pgt_id) as (
+            select s.pgt_id from pgtrickle.pgt_dependencies d
+            join pgtrickle.pgt_stream_tables s on s.pgt_relid = d.source_relid
+            where d.pgt_id = id
+            union
+            select s.pgt_id from upstream u
+            join pgtrickle.pgt_dependencies d on d.pgt_id = u.pgt_id
+            join pgtrickle.pgt_stream_tables s on s.pgt_relid = d.source_relid
+        )
+        select from upstream u where u.pgt_id = id)
+    then
+        raise exception '%', format('stream table %s would read itself',
+                (select pgtrickle.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id)) using
+            errcode = 'invalid_object_definition',
+            hint = 'A stream table may read others only in one direction.';
+    end if;
+end
+$$;
+
+-- check_view: refuse a view that is not a query of this session, made by the owner of the table.
+create or replace function pgtrickle.check_view(query_view oid, relation_id oid) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if not exists (
+        select from pg_class v join pg_class t on t.oid = relation_id
+        where v.oid = query_view and v.relkind = 'v' and v.relnamespace = pg_my_temp_schema()
+            and v.relowner = t.relowner and t.relkind = 'r' and t.relpersistence = 'p' and not t.relispartition)
+    then
+        raise exception 'not a query for that table' using errcode = 'insufficient_privilege',
+            hint = 'Use pgtrickle.create_stream_table and alter_stream_table.';
+    end if;
+end
+$$;
+
+-- register: enter a new, empty table as a stream table.
+create or replace function pgtrickle.register(
+    query_view oid, relation_id oid, options jsonb, settings jsonb, match_columns text[]
+) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    id bigint;
+begin
+    perform pgtrickle.check_ownership(relation_id);
+    perform pgtrickle.check_view(query_view, relation_id);
+    if pg_relation_size(relation_id) > 0 then
+        raise exception '%', format('table %s is not empty', pgtrickle.printed(relation_id)) using
+            errcode = 'object_not_in_prerequisite_state',
+            hint = 'Let pgtrickle.create_stream_table create the table.';
+    end if;
+    insert into pgtrickle.pgt_stream_tables
+        (pgt_relid, pgt_schema, pgt_name, pgt_owner, defining_query, refresh_mode, settings, match_columns)
+    select c.oid, n.nspname, c.relname, c.relowner, '', 'AUTO', register.settings, register.match_columns
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.oid = relation_id
+    returning pgt_id into id;
+    perform pgtrickle.store_options(id, options);
+    perform pgtrickle.adopt_query(id, query_view);
+    return id;
+end
+$$;
+
+-- store_options: write what was asked for; null leaves a value as it is.
+create or replace function pgtrickle.store_options(id bigint, options jsonb) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    o pgtrickle.pgt_stream_tables;
+begin
+    -- checked again: whoever calls us may have skipped the checks
+    options := pgtrickle.options(options ->> 'schedule', options ->> 'refresh_mode',
+        (options ->> 'initialize')::boolean, options ->> 'diamond_consistency',
+        options ->> 'diamond_schedule_policy', options ->> 'cdc_mode', (options ->> 'append_only')::boolean,
+        (options ->> 'pooler_compatibility_mode')::boolean, options ->> 'refresh_tier')
+        || case when options ? 'schedule' then '{}' else '{"schedule": null}'::jsonb end;
+    o := jsonb_populate_record(null::pgtrickle.pgt_stream_tables, options);
+    update pgtrickle.pgt_stream_tables s set
+        schedule = case coalesce(o.schedule, s.schedule, 'manual') when 'manual' then null
+            else coalesce(o.schedule, s.schedule) end,
+        refresh_mode = coalesce(o.refresh_mode, s.refresh_mode),
+        initialize = coalesce(o.initialize, s.initialize),
+        diamond_consistency = coalesce(o.diamond_consistency, s.diamond_consistency),
+        diamond_schedule_policy = coalesce(o.diamond_schedule_policy, s.diamond_schedule_policy),
+        cdc_mode = coalesce(o.cdc_mode, s.cdc_mode),
+        append_only = coalesce(o.append_only, s.append_only),
+        pooler_compatibility_mode = coalesce(o.pooler_compatibility_mode, s.pooler_compatibility_mode),
+        refresh_tier = coalesce(o.refresh_tier, s.refresh_tier)
+    where s.pgt_id = id;
+end
+$$;

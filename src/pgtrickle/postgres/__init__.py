@@ -1,0 +1,1 @@
+"""The thin floor over psycopg: connecting, composing SQL, describing what is in the database."""
