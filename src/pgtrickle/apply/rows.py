@@ -7,7 +7,7 @@ an unlogged staging table. Both give the same columns: the carried fields and th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -53,7 +53,7 @@ class StagedRows:
 
     table: RelationName
     run: int
-    attempts: tuple[tuple[int, int], ...]
+    attempts: Sequence[tuple[int, int]]
 
 
 Rows = ArrayRows | StagedRows

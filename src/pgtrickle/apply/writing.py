@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pgtrickle.apply.composing import aliased, identifier, listed, numbered, relation, same, trusted
 from pgtrickle.apply.finals import step, typed
 from pgtrickle.model.errors import Diverged
-from pgtrickle.model.names import RelationName, quoted
+from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, sql
 
 _SHOWN = 3
@@ -28,7 +28,7 @@ _ALIKE_WHEN_EQUAL = frozenset(
 class Column:
     """A column of a stream table; `match` is the SQL by which its index hashes and compares it.
 
-    That is the quoted name itself, or the column's text where its type has no equality.
+    That is the name itself, or `(name)::text` where values of the type cannot be hashed.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Column:
 
     @property
     def is_matched_by_text(self) -> bool:
-        return self.match != quoted(self.name)
+        return self.match.endswith(")::text")
 
     def value(self, matched: sql.Composable) -> sql.Composable:
         """The column's value from what it is matched by."""
