@@ -1,0 +1,1 @@
+"""What is due, in which order, and when to look again."""
