@@ -75,6 +75,12 @@ class Busy(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-S004", "55P03", 409, 4
 
 
+class CyclicStreamTables(PgTrickleError):
+    """Stream tables read one another in a circle, so none can be refreshed first."""
+
+    code, sqlstate, http_status, exit_code = "PGT-S005", "42P19", 422, 2
+
+
 class PlanError(PgTrickleError):
     """A query cannot be planned."""
 
