@@ -1,0 +1,147 @@
+"""What is due at a tick, case by case."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pgtrickle.model.stream_table import Status, StreamTableId
+from pgtrickle.scheduler.due import LOOK_AGAIN, Candidate, due, next_wake
+from pgtrickle.scheduler.graph import Graph
+from pgtrickle.scheduler.schedule import parse_schedule
+from tests.scheduler.graphs import node
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+ALONE = Graph.of([node(1)])
+CHAIN = Graph.of([node(1), node(2, (1,)), node(3, (2,))])
+
+
+def table(number: int = 1, schedule: str | None = "calculated") -> Candidate:
+    """An active table, refreshed ten seconds ago, with nothing to do."""
+    return Candidate(
+        id=StreamTableId(number),
+        schedule=parse_schedule(schedule),
+        status=Status.ACTIVE,
+        is_populated=True,
+        last_refresh_at=NOW - 10 * SECOND,
+        has_pending_changes=False,
+    )
+
+
+def changed(number: int = 1, schedule: str | None = "calculated") -> Candidate:
+    """The same, with changes waiting."""
+    return replace(table(number, schedule), has_pending_changes=True)
+
+
+def is_due(candidate: Candidate) -> bool:
+    return due([candidate], NOW, ALONE) == (1,)
+
+
+def test_a_calculated_table_is_due_when_a_source_changed() -> None:
+    assert is_due(changed())
+    assert not is_due(table())
+
+
+def test_a_calculated_table_is_not_due_for_time_alone() -> None:
+    assert not is_due(replace(table(), always=True))
+
+
+def test_an_interval_is_due_when_it_has_come_and_there_are_changes() -> None:
+    assert is_due(changed(schedule="10s"))
+    assert not is_due(changed(schedule="11s"))
+    assert not is_due(table(schedule="10s"))
+    assert is_due(replace(changed(schedule="1w"), last_refresh_at=None))
+
+
+@pytest.mark.parametrize("reason", [{"always": True}, {"needs_reinit": True}, {"is_populated": False}])
+def test_an_interval_without_changes_is_due_for_other_work(reason: dict[str, bool]) -> None:
+    assert is_due(replace(table(schedule="10s"), **reason))  # type: ignore[arg-type]
+    assert not is_due(replace(table(schedule="11s"), **reason))  # type: ignore[arg-type]
+
+
+def test_a_calculated_table_that_must_be_loaded_again_is_due_without_changes() -> None:
+    assert is_due(replace(table(), needs_reinit=True))
+
+
+def test_a_manual_table_is_due_only_on_request() -> None:
+    assert not is_due(replace(changed(schedule=None), needs_reinit=True, always=True))
+    assert is_due(replace(table(schedule=None), refresh_requested=True))
+
+
+def test_a_request_does_not_wait_for_the_interval() -> None:
+    assert is_due(replace(table(schedule="1w"), refresh_requested=True))
+
+
+def test_a_suspended_table_is_never_due() -> None:
+    assert not is_due(replace(changed(), status=Status.SUSPENDED, refresh_requested=True, needs_reinit=True))
+
+
+@pytest.mark.parametrize("schedule", [None, "calculated", "1w"])
+def test_a_new_table_is_due_at_once_whatever_its_schedule(schedule: str | None) -> None:
+    new = replace(table(schedule=schedule), status=Status.INITIALIZING, is_populated=False)
+    assert is_due(new)
+    assert not is_due(replace(new, retry_at=NOW + SECOND))
+    assert is_due(replace(new, retry_at=NOW))
+
+
+@pytest.mark.parametrize("schedule", ["calculated", "1w"])
+def test_a_failed_table_is_due_when_its_retry_has_come_and_not_before(schedule: str) -> None:
+    failed = replace(table(schedule=schedule), status=Status.ERROR)
+    assert is_due(replace(failed, retry_at=NOW))
+    assert not is_due(replace(failed, retry_at=NOW + SECOND, has_pending_changes=True))
+    assert not is_due(replace(failed, retry_at=None, has_pending_changes=True))
+
+
+def test_a_failed_manual_table_is_tried_again_only_on_request() -> None:
+    failed = replace(changed(schedule=None), status=Status.ERROR, retry_at=NOW)
+    assert not is_due(failed)
+    assert is_due(replace(failed, refresh_requested=True))
+
+
+def test_a_reader_is_due_with_the_table_it_reads() -> None:
+    assert due([table(3), table(2), changed(1)], NOW, CHAIN) == (1, 2, 3)
+
+
+def test_a_reader_with_an_interval_waits_for_it() -> None:
+    assert due([changed(1), table(2, "10s"), table(3, "11s")], NOW, CHAIN) == (1, 2)
+
+
+def test_what_is_not_refreshed_feeds_nobody() -> None:
+    assert due([changed(1), table(2, None), table(3)], NOW, CHAIN) == (1,)
+    assert due([changed(1), replace(table(2), status=Status.SUSPENDED), table(3)], NOW, CHAIN) == (1,)
+
+
+def test_one_failed_arm_of_a_diamond_leaves_the_rest_due() -> None:
+    diamond = Graph.of([node(1), node(2, (1,)), node(3, (1,)), node(4, (2, 3))])
+    failed = replace(table(2), status=Status.ERROR, retry_at=NOW + SECOND)
+    assert due([changed(1), failed, table(3), table(4)], NOW, diamond) == (1, 3, 4)
+
+
+def test_a_table_that_the_graph_does_not_know_waits() -> None:
+    assert due([changed(1), changed(7)], NOW, ALONE) == (1,)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "expected"),
+    [
+        (table(schedule=None), None),
+        (table(schedule="calculated"), NOW + LOOK_AGAIN),
+        (table(schedule="15s"), NOW + 5 * SECOND),
+        (table(schedule="500ms"), NOW + SECOND / 2),
+        (changed(schedule="10s"), NOW + LOOK_AGAIN),
+        (replace(table(), status=Status.SUSPENDED), None),
+        (replace(table(), status=Status.ERROR), None),
+        (replace(table(), status=Status.ERROR, retry_at=NOW + 3 * SECOND), NOW + 3 * SECOND),
+        (replace(table(schedule=None), status=Status.INITIALIZING), NOW + LOOK_AGAIN),
+    ],
+)
+def test_the_next_look_is_when_time_may_make_it_due(candidate: Candidate, expected: datetime | None) -> None:
+    assert next_wake([candidate], NOW) == expected
+
+
+def test_the_earliest_table_decides_when_to_look_again() -> None:
+    assert next_wake([table(1, "1h"), table(2, "12s"), table(3, None)], NOW) == NOW + 2 * SECOND
+    assert next_wake([], NOW) is None
