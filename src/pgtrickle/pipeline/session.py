@@ -49,6 +49,11 @@ logger.shell.name = org.apache.spark.repl.Main
 logger.shell.level = error
 logger.python.name = org.apache.spark.api.python.PythonGatewayServer
 logger.python.level = error
+# a failed task fails its job, which we report ourselves
+logger.task.name = org.apache.spark.executor.Executor
+logger.task.level = off
+logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
+logger.tasks.level = off
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
@@ -101,7 +106,6 @@ def open_spark(master: str = "local[*]", *, configuration: Mapping[str, str] = M
     try:
         chosen = {**_defaults(master, directory), **configuration}
         root = _started(SparkSession.builder.master(master), chosen, master)
-        root.sparkContext.setLogLevel("ERROR")
         return Spark(root, is_ours=True, directory=directory)
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -102,8 +102,10 @@ class PostgresReader(DataSourceReader):
         return [InputPartition(query) for query in self._queries]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        query: str | None = partition.value
+        if query is None:  # a read without queries has one partition all the same
+            return
         schema = pa.schema([(name, arrow_type(spark_type)) for name, spark_type in self._columns])
-        query = cast(str, partition.value)
         with connect(self._dsn, application_name="pgtrickle task") as connection:
             connection.execute("set transaction isolation level repeatable read read only")
             connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(self._snapshot)))
