@@ -63,6 +63,7 @@ class StreamTable:
     last_error: str | None
     reinit_reason: str | None
     settings: tuple[tuple[str, str], ...]
+    match_columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

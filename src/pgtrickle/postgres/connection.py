@@ -43,7 +43,7 @@ def connect(dsn: str, *, autocommit: bool = False, application_name: str = "pgtr
         )
     except psycopg.Error as error:
         raise ConnectionFailed(
-            f"cannot connect to {_address(dsn)}: {_without_password(str(error).strip(), dsn)}",
+            f"cannot connect to {_address(dsn)}: {_without_password(_first_line(error), dsn)}",
             hint="check the address, that the server runs, and the credentials",
         ) from None
     major = connection.info.server_version // 10000
@@ -115,6 +115,10 @@ def _address(dsn: str) -> str:
         return "the given address"
     host = parts.get("host") or parts.get("hostaddr") or "the local socket"
     return f"{parts.get('dbname') or 'the database'} at {host}:{parts.get('port') or 5432}"
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def _without_password(text: str, dsn: str) -> str:

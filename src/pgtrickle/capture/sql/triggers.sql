@@ -186,3 +186,20 @@ exception when lock_not_available then
     return false;
 end
 $$;
+
+-- repair_source: create the triggers a source lacks, and replace those that are switched off.
+create or replace function pgtrickle.repair_source(source oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    level text := (select s.trigger_level from pgtrickle.pgt_sources s where s.source_relid = source);
+begin
+    perform pgtrickle.capture_source(source, '{}');
+    perform set_config('lock_timeout', '2s', true);
+    perform pgtrickle.create_trigger(source, level, w.relation_id, w.trigger_name, w.event)
+    from pgtrickle.wanted_triggers(source, level) w
+    where w.enabled = 'D';
+    perform pgtrickle.enable_always(source);
+    perform pgtrickle.note_always(source);
+end
+$$;

@@ -1,0 +1,42 @@
+"""Keeping change buffers small: empty what everybody has read, and release what nobody reads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.postgres.connection import Connection
+
+ROTATE_BYTES: Final = 8 << 20
+"""An active buffer larger than this is retired once the other one is empty."""
+
+
+def rotate(connection: Connection, relation: RelationId, *, min_bytes: int = ROTATE_BYTES) -> bool:
+    """Empty the retired buffer if all have read it, and swap if the active one is large.
+
+    A short transaction that waits for nobody; True if the buffers changed places.
+    """
+    with connection.transaction():
+        row = connection.execute("select pgtrickle.rotate(%s, %s)", (relation, min_bytes)).fetchone()
+    return bool(row and row[0])
+
+
+def captured_sources(connection: Connection) -> tuple[RelationId, ...]:
+    """Every table whose changes are captured."""
+    rows = connection.execute("select source_relid::bigint from pgtrickle.pgt_sources order by 1")
+    return tuple(RelationId(relid) for (relid,) in rows)
+
+
+def release_unused(connection: Connection) -> int:
+    """Stop capturing tables that no stream table reads any more; how many. Skips those that are busy."""
+    unused = connection.execute(
+        "select s.source_relid::bigint from pgtrickle.pgt_sources s where not exists (select"
+        " from pgtrickle.pgt_dependencies d where d.source_relid = s.source_relid"
+        " and d.source_type in ('table', 'stream_table'))"
+    ).fetchall()
+    released = 0
+    for (relid,) in unused:
+        with connection.transaction():
+            row = connection.execute("select pgtrickle.release_source(%s)", (relid,)).fetchone()
+        released += bool(row and row[0])
+    return released

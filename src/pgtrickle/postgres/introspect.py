@@ -1,0 +1,137 @@
+"""Asking PostgreSQL what relations, queries and expressions are: it is our analyser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from pgtrickle.model.errors import CommandRefused, SourceChanged
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.postgres.connection import Connection, DatabaseError, refused, sql
+from pgtrickle.postgres.statements import load
+
+Settings = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A query as PostgreSQL prints it, every name in full, and the columns it gives."""
+
+    query: str
+    outputs: tuple[tuple[str, PgType], ...]
+
+
+def describe_sources(connection: Connection, relations: Sequence[RelationId]) -> dict[RelationId, Source]:
+    """The tables with these ids; raises if one is gone, or hides rows from us."""
+    with _plain(connection):
+        found = connection.execute(
+            load("pgtrickle.postgres", "sql/describe_relations.sql"), (list(relations),)
+        ).fetchall()
+        columns = _columns(connection, relations)
+    sources: dict[RelationId, Source] = {}
+    for relid, schema, name, is_stream_table, hides_rows, keys, indexes in found:
+        relation = RelationId(relid)
+        table = RelationName(schema, name)
+        if hides_rows:
+            raise CommandRefused(
+                f"row-level security hides rows of {table} from us",
+                hint="give the role of the sidecar the attribute BYPASSRLS",
+            )
+        sources[relation] = Source(
+            relation=relation,
+            name=table,
+            kind=SourceKind.STREAM_TABLE if is_stream_table else SourceKind.TABLE,
+            columns=tuple(columns.get(relation, ())),
+            keys=tuple(tuple(key) for key in keys),
+            indexes=tuple(tuple(index) for index in indexes),
+        )
+    gone = [relation for relation in relations if relation not in sources]
+    if gone:
+        raise SourceChanged(
+            f"a source (relation {gone[0]}) was dropped", hint="alter the query, or drop the stream table"
+        )
+    return sources
+
+
+def canonical(connection: Connection, query: str, settings: Settings = ()) -> Canonical:
+    """The query as PostgreSQL understands it; needs a transaction that may write. Nothing is kept."""
+    with _as_view(connection, query, settings) as view:
+        row = connection.execute("select pg_get_viewdef(%s::oid)", (view,)).fetchone()
+        assert row is not None
+        outputs = tuple((c.name, c.type) for c in _columns(connection, [view]).get(view, ()))
+    return Canonical(row[0].strip().removesuffix(";"), outputs)
+
+
+def expression_types(connection: Connection, from_sql: str, expressions: Sequence[str]) -> list[PgType]:
+    """The types of expressions over the given relations; nothing is evaluated."""
+    if not expressions:
+        return []
+    listed = ", ".join(f"({expression}) as e{number}" for number, expression in enumerate(expressions))
+    with _as_view(connection, f"select {listed} from {from_sql}", ()) as view:  # noqa: S608
+        return [column.type for column in _columns(connection, [view])[view]]
+
+
+def view_texts(connection: Connection, views: Sequence[RelationId]) -> dict[RelationName, str]:
+    """The definitions of views, every name in full."""
+    with _plain(connection):
+        rows = connection.execute(
+            "select n.nspname, c.relname, pg_get_viewdef(c.oid) from pg_class c"
+            " join pg_namespace n on n.oid = c.relnamespace where c.oid = any (%s::oid[])",
+            (list(views),),
+        ).fetchall()
+    return {RelationName(schema, name): text.strip().removesuffix(";") for schema, name, text in rows}
+
+
+def aggregate_names(connection: Connection) -> frozenset[str]:
+    """The names of all aggregates there are, in lower case."""
+    rows = connection.execute("select distinct lower(proname) from pg_proc where prokind = 'a'").fetchall()
+    return frozenset(name for (name,) in rows)
+
+
+@contextmanager
+def _plain(connection: Connection) -> Iterator[None]:
+    """Let PostgreSQL print every name in full, and forget that afterwards."""
+    with connection.transaction(force_rollback=True):
+        connection.execute("set local search_path = ''")
+        yield
+
+
+@contextmanager
+def _as_view(connection: Connection, query: str, settings: Settings) -> Iterator[RelationId]:
+    """The query as a temporary view, gone afterwards."""
+    view = f"pgtrickle_{uuid4().hex}"
+    statement = sql.SQL("create temporary view {} as {}").format(sql.Identifier(view), sql.SQL(query))
+    with _plain(connection):
+        for setting, value in settings:
+            connection.execute("select set_config(%s, %s, true)", (setting, value))
+        try:
+            with connection.transaction():
+                # the extended protocol, which `binary` asks for, takes no second statement
+                connection.execute(statement, binary=True)
+        except DatabaseError as error:
+            raise refused(error) from error
+        row = connection.execute(
+            "select oid::bigint from pg_class where relname = %s and relnamespace = pg_my_temp_schema()",
+            (view,),
+        ).fetchone()
+        assert row is not None
+        yield RelationId(row[0])
+
+
+def _columns(connection: Connection, relations: Sequence[RelationId]) -> dict[RelationId, list[SourceColumn]]:
+    statement = load("pgtrickle.postgres", "sql/describe_columns.sql")
+    found: dict[RelationId, list[SourceColumn]] = {}
+    for relid, name, number, is_not_null, *described in connection.execute(statement, (list(relations),)):
+        column = SourceColumn(name, number, _type(described), is_nullable=not is_not_null)
+        found.setdefault(RelationId(relid), []).append(column)
+    return found
+
+
+def _type(described: Sequence[Any]) -> PgType:
+    text, base, kind, category, precision, scale, is_deterministic, is_c = described
+    return PgType(text, base, kind, category, precision, scale, is_deterministic, is_c)

@@ -1,0 +1,36 @@
+-- describe_columns: the columns of relations with the types below their domains.
+-- Parameter: the ids of the relations. One row per live column, in order.
+select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
+    format_type(a.atttypid, a.atttypmod),
+    format_type(b.oid, null), b.typtype, b.typcategory,
+    case when b.oid = 'numeric'::regtype and m.typmod >= 4 then ((m.typmod - 4) >> 16) & 65535 end,
+    case when b.oid = 'numeric'::regtype and m.typmod >= 4
+        -- eleven bits with a sign
+        then (((m.typmod - 4) & 2047) # 1024) - 1024 end,
+    coalesce(l.collisdeterministic, true),
+    coalesce(case l.collprovider when 'd' then d.is_bytewise
+        when 'c' then l.collcollate in ('C', 'POSIX')
+        when 'b' then coalesce(to_jsonb(l) ->> 'colllocale', '') in ('C', 'C.UTF-8') end, false)
+from pg_attribute a
+join pg_type t on t.oid = a.atttypid
+cross join lateral (
+    with recursive below(id, typmod, is_domain, depth) as (
+        select a.atttypid, a.atttypmod, t.typtype = 'd', 0
+        union all
+        select y.typbasetype, y.typtypmod, z.typtype = 'd', depth + 1
+        from below join pg_type y on y.oid = below.id join pg_type z on z.oid = y.typbasetype
+        where below.is_domain
+    )
+    select id, typmod from below order by depth desc limit 1
+) m
+join pg_type b on b.oid = m.id
+left join pg_collation l on l.oid = a.attcollation
+cross join (
+    select case coalesce(to_jsonb(w) ->> 'datlocprovider', 'c')
+        when 'c' then w.datcollate in ('C', 'POSIX')
+        when 'b' then coalesce(to_jsonb(w) ->> 'datlocale', '') in ('C', 'C.UTF-8')
+        else false end as is_bytewise
+    from pg_database w where w.datname = current_database()
+) d
+where a.attrelid = any (%s::oid[]) and a.attnum > 0 and not a.attisdropped
+order by a.attrelid, a.attnum

@@ -1,0 +1,32 @@
+-- describe_relations: names, keys and indexes of tables.
+-- Parameter: the ids of the tables. `keys` are unique and not null; `indexes` are what a lookup can use:
+-- valid, whole, btree or hash, an expression as its own text. A relation that is gone has no row.
+select c.oid::bigint, n.nspname, c.relname,
+    exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = c.oid),
+    row_security_active(c.oid),
+    (
+        select coalesce(jsonb_agg(k.names order by i.indisprimary desc, i.indexrelid), '[]')
+        from pg_index i cross join lateral (
+            select jsonb_agg(a.attname order by part.position) as names, bool_and(a.attnotnull) as is_key
+            from unnest(i.indkey::smallint[]) with ordinality as part(number, position)
+            join pg_attribute a on a.attrelid = i.indrelid and a.attnum = part.number
+            where part.position <= i.indnkeyatts) k
+        where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null
+            and 0 <> all (i.indkey::smallint[]) and k.is_key
+    ),
+    (
+        select coalesce(jsonb_agg(k.names order by i.indexrelid), '[]')
+        from pg_index i
+        join pg_class x on x.oid = i.indexrelid
+        join pg_am m on m.oid = x.relam and m.amname in ('btree', 'hash')
+        cross join lateral (
+            select jsonb_agg(coalesce(a.attname, pg_get_indexdef(i.indexrelid, part.position::int, true))
+                order by part.position) as names
+            from unnest(i.indkey::smallint[]) with ordinality as part(number, position)
+            left join pg_attribute a
+                on a.attrelid = i.indrelid and a.attnum = part.number and part.number <> 0
+            where part.position <= i.indnkeyatts) k
+        where i.indrelid = c.oid and i.indisvalid and i.indpred is null
+    )
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.oid = any (%s::oid[])
