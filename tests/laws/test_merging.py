@@ -1,0 +1,117 @@
+"""The law of merging: a state that takes in the change of each group equals the groups anew."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from pgtrickle.plan.deltas import versions_of
+from pgtrickle.plan.expressions import column
+from pgtrickle.plan.operators import Aggregate
+from pgtrickle.plan.program import WEIGHT, Merge, MergedGroups, Slot
+from pgtrickle.plan.targets.groups import Grouped
+from pgtrickle.plan.targets.merged import Merged
+from tests.laws import trees
+from tests.laws.expressions import parsed, value
+from tests.laws.trees import Names
+from tests.laws.zsets import Row, World, ZSet, evaluated, folded, named
+
+State = dict[Row, dict[str, Any]]
+
+
+def changes(shape: Merged, sql: str, rows: ZSet) -> State:
+    """What Spark returns per group: the select list of the program over the rows, evaluated here."""
+    select = parsed(sql, "spark")
+    keys = [item.this for item in select.expressions][: len(shape._keys)]
+    groups: dict[Row, list[dict[str, Any]]] = defaultdict(list)
+    for row, weight in rows.items():
+        known = {**named(shape.operator, row), WEIGHT: weight}
+        groups[tuple(value(key, known) for key in keys)].append(known)
+    if not keys:
+        groups.setdefault((), [])
+    items = select.expressions[len(keys) :]
+    return {k: {item.alias: _over(item.this, members) for item in items} for k, members in groups.items()}
+
+
+def _over(node: exp.Expr, rows: list[dict[str, Any]]) -> Any:
+    """An expression over a group: its aggregates first, then the rest of it."""
+    computed: dict[str, Any] = {}
+
+    def replaced(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, (exp.Sum, exp.Min, exp.Max)):
+            return part
+        present = [v for v in (value(part.this, row) for row in rows) if v is not None]
+        compute = {exp.Sum: sum, exp.Min: min, exp.Max: max}[type(part)]
+        computed[part.sql()] = compute(present) if present else None
+        return exp.column(exp.to_identifier(part.sql(), quoted=True))
+
+    return value(node.copy().transform(replaced), computed)
+
+
+def merged(target: MergedGroups, state: State, change: State, now: State) -> State:
+    """The state after the change; `now` are the groups anew, for extrema that went away."""
+    result = dict(state)
+    for key, part in change.items():
+        old = state.get(key, {target.count: 0, **{s.name: _nothing(s) for s in target.slots}})
+        new = {target.count: old[target.count] + part[target.count]}
+        for slot in target.slots:
+            new[slot.name] = _taken_in(slot, old[slot.name], part, now.get(key, {}).get(slot.name))
+        result[key] = new
+        if target.keys and new[target.count] == 0:
+            del result[key]
+    return result
+
+
+def _nothing(slot: Slot) -> int | None:
+    return 0 if slot.merge is Merge.ADD else None
+
+
+def _taken_in(slot: Slot, stored: Any, part: dict[str, Any], anew: Any) -> Any:
+    came = part[slot.change.name]
+    if slot.merge is Merge.ADD:
+        return stored + came
+    assert slot.removed is not None
+    best = min if slot.merge is Merge.MIN else max
+    present = [v for v in (stored, came) if v is not None]
+    went = part[slot.removed.name]
+    is_gone = went is not None and (stored is None or best(went, stored) == went)
+    if is_gone and (came is None or best(came, stored) != came):
+        return anew
+    return best(present) if present else None
+
+
+@st.composite
+def grouped(draw: st.DrawFn) -> Aggregate:
+    names = Names()
+    return draw(trees.groups(draw(trees.trees(names, draw(st.integers(0, 2)))), names))
+
+
+@settings(max_examples=200, deadline=None)
+@given(op=grouped(), world=trees.worlds())
+def test_merging_the_change_equals_recomputation(op, world):
+    outputs = tuple((c.name, c.type, column(c.name)) for c in op.columns)
+    shape = Merged(Grouped(op, None, outputs))
+    program = shape.program(world.changed)
+    if program is None:
+        return
+    target = program.target
+    assert isinstance(target, MergedGroups)
+    before = World(world.old, world.old)
+    first = changes(shape, shape.initial().spark_sql, folded(evaluated(shape.operator, before)))
+    state = merged(target, {}, first, {})
+    delta = versions_of(shape.operator, world.changed).delta
+    assert delta is not None
+    change = changes(shape, program.spark_sql, folded(evaluated(delta, world)))
+    again = changes(shape, shape.initial().spark_sql, folded(evaluated(shape.operator, world)))
+    result = merged(target, state, change, merged(target, {}, again, {}))
+    shown = {tuple(_shown(target, key, slots)): 1 for key, slots in result.items()}
+    assert shown == dict(folded(evaluated(op, world)))
+
+
+def _shown(target: MergedGroups, key: Row, slots: dict[str, Any]) -> list[Any]:
+    known = {**dict(zip((f.name for f in target.keys), key, strict=True)), **slots}
+    return [value(parsed(output.sql), known) for output in target.outputs]
