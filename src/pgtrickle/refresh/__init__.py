@@ -1,0 +1,1 @@
+"""One refresh, from claim to commit."""

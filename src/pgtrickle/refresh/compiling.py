@@ -1,0 +1,102 @@
+"""From a catalog row to a compiled query, with PostgreSQL as the analyser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pgtrickle.catalog.tables import dependencies
+from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.source import PgType, Source, SourceKind
+from pgtrickle.model.stream_table import RefreshMode, StreamTable
+from pgtrickle.plan.analysis.context import Definition
+from pgtrickle.plan.clock import clock_functions
+from pgtrickle.plan.compiled import Compiled, compiled, regenerated
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.introspect import (
+    aggregate_names,
+    canonical,
+    describe_sources,
+    expression_types,
+    view_texts,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What compiling found: a differential program, or the reason why there is none."""
+
+    query: str
+    mode: RefreshMode
+    outputs: tuple[tuple[str, PgType], ...]
+    sources: tuple[Source, ...]
+    compiled: Compiled | None
+    reason: str
+    follows_clock: bool
+
+    state_is_behind: str | None = None
+
+    @property
+    def upstream(self) -> tuple[Source, ...]:
+        """The stream tables among the sources."""
+        return tuple(source for source in self.sources if source.kind is SourceKind.STREAM_TABLE)
+
+    def only_full(self, reason: str) -> Compilation:
+        """The same query, evaluated by PostgreSQL this time; what state it has is behind afterwards."""
+        return replace(self, compiled=None, reason=reason, state_is_behind=f"the state is behind: {reason}")
+
+    @property
+    def effective_mode(self) -> RefreshMode:
+        """What the refreshes of this table will be."""
+        return RefreshMode.DIFFERENTIAL if self.compiled else RefreshMode.FULL
+
+
+def compilation(connection: Connection, table: StreamTable) -> Compilation:
+    """Compile the query of a stream table; under DIFFERENTIAL, refuse what cannot be followed."""
+    text = canonical(connection, table.query, table.settings)
+    needs = dependencies(connection, table.id)
+    sources = describe_sources(connection, [d.relation for d in needs if d.is_captured])
+    definition = Definition(
+        query=text.query,
+        sources={source.name: source for source in sources.values()},
+        views=view_texts(connection, [d.relation for d in needs if d.is_view]),
+        aggregates=aggregate_names(connection),
+        outputs=text.outputs,
+    )
+    clock = clock_functions([definition.query, *definition.views.values()])
+    found, reason = _compiled(connection, table, definition, clock)
+    return Compilation(
+        table.query, table.mode, text.outputs, tuple(sources.values()), found, reason, bool(clock)
+    )
+
+
+def _compiled(
+    connection: Connection, table: StreamTable, definition: Definition, clock: list[str]
+) -> tuple[Compiled | None, str]:
+    if table.mode is RefreshMode.FULL:
+        return None, "FULL was asked for"
+    try:
+        if clock:
+            raise UnsupportedQuery(f"{clock[0]} moves with the clock, which cannot be followed incrementally")
+        _guard(connection, table, definition)
+        return compiled(definition, lambda rows, asked: expression_types(connection, rows, asked)), ""
+    except UnsupportedQuery as refusal:
+        if table.mode is RefreshMode.DIFFERENTIAL:
+            raise
+        return None, refusal.message
+
+
+def _guard(connection: Connection, table: StreamTable, definition: Definition) -> None:
+    """Our parser must have understood the query, and its views, as PostgreSQL does."""
+    texts: list[tuple[RelationName, str]] = [(table.name, definition.query), *definition.views.items()]
+    for name, text in texts:
+        try:
+            again = canonical(connection, regenerated(text), table.settings).query
+        except CommandRefused as refusal:
+            raise _misread(name) from refusal
+        if again != canonical(connection, text, table.settings).query:
+            raise _misread(name)
+
+
+def _misread(name: RelationName) -> UnsupportedQuery:
+    return UnsupportedQuery(f"our parser reads the query of {name} otherwise than PostgreSQL does")

@@ -1,0 +1,150 @@
+"""Following a change: read the window and what it touches, compute its effect, apply it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pgtrickle.apply.applying import apply_changes, replace_all
+from pgtrickle.apply.merging import groups_to_rescan
+from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows
+from pgtrickle.apply.storage import create_storage, empty_staging, staging_table
+from pgtrickle.apply.writing import Applied
+from pgtrickle.changes.reading import Frontiers, read_all, read_query
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.source import Source, SourceKind
+from pgtrickle.model.stream_table import StreamTable
+from pgtrickle.pipeline.distributed import StagingTarget, run_distributed
+from pgtrickle.pipeline.ranges import ctid_ranges
+from pgtrickle.pipeline.small import run_small
+from pgtrickle.pipeline.source import PartitionedQuery
+from pgtrickle.plan.program import MergedGroups, Program, Read, ReadKind
+from pgtrickle.plan.targets.merged import RESCANNED
+from pgtrickle.postgres.connection import DataError, connect
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.session import Session
+
+PARTS = 8
+"""Into how many pieces a large table is split; more than cores, so that none waits long."""
+
+
+class Unfollowable(Exception):
+    """A value that only PostgreSQL can compute with, such as a NaN among decimals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an application did, and how many rows came from Spark."""
+
+    applied: Applied
+    delta_rows: int
+
+
+def follow(
+    engine: Engine, session: Session, table: StreamTable, program: Program, *, is_large: bool
+) -> Effect:
+    """Apply the change of the window to the stream table."""
+    if is_large and session.can_share:
+        with _Staging(engine, session, table, program) as rows:
+            return _applied(session, table, program, rows, 0)
+    inputs = _inputs(session, table, program)
+    changes = [inputs[read.name] for read in program.reads if read.kind is ReadKind.CHANGES]
+    if changes and not any(change.num_rows for change in changes):
+        return Effect(Applied(0, 0), 0)
+    result = run_small(engine.spark, program.spark_sql, inputs)
+    return _applied(session, table, program, ArrayRows(result), result.num_rows)
+
+
+def fill(engine: Engine, session: Session, table: StreamTable, program: Program, *, is_large: bool) -> Effect:
+    """Let the stream table hold exactly what the program computes of all rows."""
+    if is_large and session.can_share:
+        with _Staging(engine, session, table, program) as rows:
+            return Effect(_replaced(session, table, program, rows), 0)
+    create_storage(session.write, table.id, program.target)
+    inputs = _inputs(session, table, program)
+    result = run_small(engine.spark, program.spark_sql, inputs)
+    return Effect(_replaced(session, table, program, ArrayRows(result)), result.num_rows)
+
+
+def _inputs(session: Session, table: StreamTable, program: Program) -> dict[str, pa.Table]:
+    """What the program reads, on the driver."""
+    try:
+        return read_all(program.reads, lambda _: session.read, _since(table), {})
+    except pa.ArrowInvalid as error:
+        raise Unfollowable(f"a value cannot be carried to Spark: {error}") from error
+    except DataError as error:
+        # a row that a join leaves out need not satisfy what is computed of the rows it keeps
+        raise Unfollowable(f"while reading: {error.diag.message_primary}") from error
+
+
+def _applied(session: Session, table: StreamTable, program: Program, rows: Rows, count: int) -> Effect:
+    rescanned = _rescanned(session, table, program, rows)
+    applied = apply_changes(
+        session.write, table.name, table.match_columns, table.id, program.target, rows, rescanned
+    )
+    return Effect(applied, count or applied.inserted + applied.deleted)
+
+
+def _replaced(session: Session, table: StreamTable, program: Program, rows: Rows) -> Applied:
+    return replace_all(session.write, table.name, table.match_columns, table.id, program.target, rows)
+
+
+def _rescanned(session: Session, table: StreamTable, program: Program, rows: Rows) -> pa.Table | None:
+    """The groups that lost their extremum, evaluated by PostgreSQL in the same snapshot."""
+    target = program.target
+    if not isinstance(target, MergedGroups) or target.rescan is None:
+        return None
+    lost = groups_to_rescan(session.write, table.id, target, rows)
+    if lost is None:
+        return None
+    return read_all((target.rescan,), lambda _: session.read, _since(table), {RESCANNED: lost})["extrema"]
+
+
+def _since(table: StreamTable) -> Frontiers:
+    def frontier(source: Source) -> Frontier:
+        found = table.frontier if source.kind is SourceKind.TABLE else table.upstream_frontier
+        return found or Frontier(3, 3)
+
+    return frontier
+
+
+class _Staging:
+    """The rows of a program, computed by many tasks and copied by them into the staging table."""
+
+    def __init__(self, engine: Engine, session: Session, table: StreamTable, program: Program) -> None:
+        self._engine, self._session, self._table, self._program = engine, session, table, program
+        self._snapshot = session.shared()
+
+    def __enter__(self) -> StagedRows:
+        name = staging_table(self._table.id)
+        with connect(self._engine.dsn, autocommit=True) as connection:
+            create_storage(connection, self._table.id, self._program.target)
+            row = connection.execute("select pg_current_xact_id()::text::bigint").fetchone()
+        assert row is not None
+        staging = StagingTarget(self._engine.dsn, name.name, row[0])
+        staged = run_distributed(self._engine.spark, self._program.spark_sql, self._inputs(), staging)
+        return StagedRows(name, row[0], staged.attempts)
+
+    def __exit__(self, *_: object) -> None:
+        with connect(self._engine.dsn, autocommit=True) as connection:
+            empty_staging(connection, staging_table(self._table.id))
+
+    def _inputs(self) -> Mapping[str, PartitionedQuery | pa.Table]:
+        return {read.name: self._partitioned(read) for read in self._program.reads}
+
+    def _partitioned(self, read: Read) -> PartitionedQuery:
+        query = read_query(read, _since(self._table), None).as_string(self._session.read)
+        queries: tuple[str, ...] = (query,)
+        if read.kind is ReadKind.ROWS and read.source is not None:
+            word = " and " if read.condition else " where "
+            ranges = ctid_ranges(self._session.read, read.source, PARTS)
+            queries = tuple(f"{query}{word}{part}" if part else query for part in ranges)
+        return PartitionedQuery(
+            queries,
+            read.fields,
+            self._snapshot,
+            self._table.settings,
+            has_weight=read.kind is ReadKind.CHANGES,
+        )

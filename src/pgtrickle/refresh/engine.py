@@ -1,0 +1,102 @@
+"""What refreshes share: the database, Spark, and the queries compiled so far."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+
+from pgtrickle.model.stream_table import StreamTable, StreamTableId
+from pgtrickle.pipeline.session import Spark
+from pgtrickle.postgres.connection import Connection, connect
+from pgtrickle.refresh.compiling import Compilation, compilation
+
+LARGE_WINDOW = 200_000
+"""From this many change rows on, one task is slower than spreading them."""
+LARGE_TABLE = 200_000
+"""From this many rows on, a first load is spread over tasks."""
+
+
+class Path(Enum):
+    """How a program runs on Spark; AUTO chooses by the rows at hand."""
+
+    AUTO = "auto"
+    SMALL = "small"
+    DISTRIBUTED = "distributed"
+
+
+@dataclass(slots=True)
+class Engine:
+    """Collaborators of a refresh. `start_spark` is called at most once, when Spark is first needed."""
+
+    dsn: str = field(repr=False)
+    start_spark: Callable[[], Spark]
+    path: Path = Path.AUTO
+    large_window: int = LARGE_WINDOW
+    large_table: int = LARGE_TABLE
+    _spark: Spark | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _idle: list[Connection] = field(default_factory=list)
+    _compilations: dict[StreamTableId, Compilation] = field(default_factory=dict)
+
+    @property
+    def spark(self) -> Spark:
+        """The Spark of this engine, started when it is first asked for."""
+        with self._lock:
+            if self._spark is None:
+                self._spark = self.start_spark()
+            return self._spark
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection in a fresh transaction; what was not committed is rolled back afterwards."""
+        connection = self._taken()
+        try:
+            yield connection
+        finally:
+            self._given_back(connection)
+
+    def compiled(self, connection: Connection, table: StreamTable) -> Compilation:
+        """The table's query, compiled now or before."""
+        known = self._compilations.get(table.id)
+        if known is None or (known.query, known.mode) != (table.query, table.mode):
+            known = compilation(connection, table)
+            self._compilations[table.id] = known
+        return known
+
+    def known(self, table: StreamTableId) -> Compilation | None:
+        """What was compiled for the table before, if anything was."""
+        return self._compilations.get(table)
+
+    def forget(self, table: StreamTableId) -> None:
+        """Compile anew next time: what the query reads has changed."""
+        self._compilations.pop(table, None)
+
+    def close(self) -> None:
+        """Stop Spark if it was started, and leave the database."""
+        with self._lock:
+            if self._spark is not None:
+                self._spark.close()
+                self._spark = None
+            while self._idle:
+                self._idle.pop().close()
+
+    def _taken(self) -> Connection:
+        with self._lock:
+            while self._idle:
+                connection = self._idle.pop()
+                if not connection.closed and not connection.broken:
+                    return connection
+        return connect(self.dsn, application_name="pgtrickle refresh")
+
+    def _given_back(self, connection: Connection) -> None:
+        if not connection.closed and not connection.broken:
+            try:
+                connection.rollback()
+            except Exception:
+                connection.close()
+                raise
+            with self._lock:
+                self._idle.append(connection)

@@ -1,0 +1,80 @@
+"""The transaction of a refresh: what it claims, what it reads, and what it writes.
+
+One stream table alone claims and writes in one transaction and reads in a snapshot that others
+can share, so that Spark's tasks read the same rows. Stream tables that must agree are refreshed
+together, in one transaction that reads its own writes: a table above sees the tables below as
+they will be when all commit at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.names import RelationName
+from pgtrickle.postgres.connection import Connection, sql
+
+LOCK_TIMEOUT = "5s"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """`read` sees the sources at `frontier`; it is `write` itself where tables go together."""
+
+    write: Connection
+    read: Connection
+    frontier: Frontier
+    taken_at: datetime
+
+    @property
+    def can_share(self) -> bool:
+        """Whether other connections can read what this one reads."""
+        return self.read is not self.write
+
+    def shared(self) -> str:
+        """The name under which other connections enter this snapshot."""
+        row = self.read.execute("select pg_export_snapshot()").fetchone()
+        assert row is not None
+        return str(row[0])
+
+    def upstream_frontier(self) -> Frontier:
+        """Up to where stream tables have been read.
+
+        Reading our own writes, our own transaction counts as seen. Nobody else writes those
+        tables while we hold their claims, so everything before it is seen too.
+        """
+        if self.can_share:
+            return self.frontier
+        row = self.write.execute("select pg_current_xact_id()::text::bigint").fetchone()
+        assert row is not None
+        following = max(int(row[0]) + 1, self.frontier.xmax)
+        return Frontier(following, following)
+
+
+def alone(write: Connection, read: Connection, relations: Sequence[RelationName]) -> Session:
+    """Write here, and read there in a snapshot that begins now, after the claim."""
+    read.execute("set transaction isolation level repeatable read read only")
+    return Session(write, read, *_begun(read, relations))
+
+
+def together(connection: Connection, relations: Sequence[RelationName]) -> Session:
+    """Read and write in one snapshot, which begins now."""
+    connection.execute("set transaction isolation level repeatable read")
+    return Session(connection, connection, *_begun(connection, relations))
+
+
+def _begun(connection: Connection, relations: Sequence[RelationName]) -> tuple[Frontier, datetime]:
+    """Take the snapshot.
+
+    TRUNCATE and rewriting ALTERs do not keep old rows for old snapshots, so the sources are locked
+    before the snapshot is taken.
+    """
+    connection.execute(sql.SQL("set local lock_timeout = {}").format(sql.Literal(LOCK_TIMEOUT)))
+    if relations:
+        names = sql.SQL(", ").join(sql.Identifier(r.schema, r.name) for r in relations)
+        connection.execute(sql.SQL("lock table {} in access share mode").format(names))
+    row = connection.execute("select pg_current_snapshot()::text, clock_timestamp()").fetchone()
+    assert row is not None
+    return Frontier.parse(row[0]), row[1]

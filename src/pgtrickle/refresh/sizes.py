@@ -1,0 +1,40 @@
+"""Small or large: which path a program takes, by the rows at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgtrickle.changes.window import SourceWindow
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.refresh.compiling import Compilation
+from pgtrickle.refresh.engine import Engine, Path
+from pgtrickle.refresh.session import Session
+
+
+def is_large_window(engine: Engine, pending: list[SourceWindow]) -> bool:
+    """Whether a window is better spread over tasks."""
+    return _is_large(engine, sum(window.rows for window in pending), engine.large_window)
+
+
+def is_large_load(engine: Engine, session: Session, found: Compilation) -> bool:
+    """Whether a first load is better spread over tasks."""
+    relations = [source.relation for source in found.sources]
+    return _is_large(engine, _estimated_rows(session.read, relations), engine.large_table)
+
+
+def _is_large(engine: Engine, rows: int, limit: int) -> bool:
+    if engine.path is Path.AUTO:
+        return rows >= limit
+    return engine.path is Path.DISTRIBUTED
+
+
+def _estimated_rows(connection: Connection, relations: Sequence[int]) -> int:
+    """What the size of the tables suggests, at a hundred bytes a row: statistics may be missing yet."""
+    row = connection.execute(
+        "select coalesce(sum(pg_relation_size(t.relid)), 0) / 100"
+        " from unnest(%s::oid[]) r(id), lateral pg_partition_tree(r.id) p, lateral (select"
+        " coalesce(p.relid, r.id::regclass)) t(relid)",
+        (list(relations),),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])

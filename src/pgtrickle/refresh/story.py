@@ -1,0 +1,232 @@
+"""The story of a refresh: claim, snapshot, window, compute, apply, commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pgtrickle.apply.writing import Applied
+from pgtrickle.catalog.dependencies import changed
+from pgtrickle.catalog.outcomes import Refreshed, claim, commit_refresh, mark_reinit
+from pgtrickle.catalog.trust import lock_for_apply
+from pgtrickle.changes.window import SourceWindow
+from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable, StreamTableId
+from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.refresh.compiling import Compilation
+from pgtrickle.refresh.differential import Effect, Unfollowable, fill, follow
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.preparing import prepared, readjust
+from pgtrickle.refresh.recomputing import recompute
+from pgtrickle.refresh.session import Session, alone, together
+from pgtrickle.refresh.sizes import is_large_load, is_large_window
+from pgtrickle.refresh.windows import pending_windows
+
+ATTEMPTS = 3
+"""How often a refresh starts over because what it reads was altered in the meantime."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A refresh that left everything as it was."""
+
+    table: StreamTable
+    error: PgTrickleError
+
+
+Result = RefreshOutcome | Failure
+
+
+class _Altered(Exception):
+    """A source was altered after the query was compiled."""
+
+
+def refresh(engine: Engine, table_id: StreamTableId, *, initiated_by: str, waits: bool) -> RefreshOutcome:
+    """Bring one stream table up to the newest snapshot."""
+    (result,) = refresh_all(engine, (table_id,), initiated_by=initiated_by, waits=waits)
+    if isinstance(result, Failure):
+        raise result.error
+    return result
+
+
+def refresh_all(
+    engine: Engine, ids: Sequence[StreamTableId], *, initiated_by: str, waits: bool
+) -> list[Result]:
+    """Bring stream tables, given in dependency order, to one snapshot, and commit them at once.
+
+    One that fails leaves the others as they are, except those above it, which then wait.
+    """
+    for _ in range(ATTEMPTS):
+        tables = [prepared(engine, table_id) for table_id in ids]
+        try:
+            if len(tables) == 1 and _can_go_alone(tables[0][1]):
+                return [_alone(engine, *tables[0], initiated_by, waits)]
+            return _together(engine, tables, initiated_by, waits)
+        except _Altered:
+            for table_id in ids:
+                readjust(engine, table_id)
+    raise RefreshFailed("the sources are being altered again and again", hint="try again later")
+
+
+def _can_go_alone(found: Compilation) -> bool:
+    """Whether Spark's tasks can share what it reads: only tables that others write, in one snapshot."""
+    return found.compiled is not None and not found.upstream
+
+
+def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by: str, waits: bool) -> Result:
+    with engine.connection() as write, engine.connection() as read:
+        claimed = _claimed(write, table, waits)
+        session = alone(write, read, [source.name for source in found.sources])
+        try:
+            outcome = _refreshed(engine, session, claimed, found, initiated_by)
+        except Unfollowable as value:
+            reason = str(value)
+        except (PgTrickleError, DatabaseError) as error:
+            return Failure(claimed, _explained(claimed, error))
+        else:
+            write.commit()
+            return outcome
+    (result,) = _together(engine, [(table, found.only_full(reason))], initiated_by, waits)
+    return result
+
+
+def _together(
+    engine: Engine, tables: Sequence[tuple[StreamTable, Compilation]], initiated_by: str, waits: bool
+) -> list[Result]:
+    relations = {source.name for _, found in tables for source in found.sources}
+    own = {table.name for table, _ in tables}
+    results: list[Result] = []
+    failed: set[RelationName] = set()
+    with engine.connection() as connection:
+        session = together(connection, sorted(relations | own))
+        claimed = [_claimed(connection, table, waits) for table, _ in tables]
+        for table, (_, found) in zip(claimed, tables, strict=True):
+            result = _member(engine, session, table, found, initiated_by, failed)
+            if isinstance(result, Failure):
+                failed.add(table.name)
+            results.append(result)
+        connection.commit()
+    return results
+
+
+def _member(
+    engine: Engine,
+    session: Session,
+    table: StreamTable,
+    found: Compilation,
+    initiated_by: str,
+    failed: set[RelationName],
+) -> Result:
+    """One of several in a transaction; a failure undoes only this one."""
+    missing = sorted(failed & {source.name for source in found.upstream})
+    if missing:
+        return RefreshOutcome(table.name, Action.SKIP, 0, 0, 0.0, f"waits for {missing[0]}, which failed")
+    try:
+        with session.write.transaction():
+            return _refreshed(engine, session, table, found, initiated_by)
+    except Unfollowable as value:
+        return _member(engine, session, table, found.only_full(str(value)), initiated_by, failed)
+    except (PgTrickleError, DatabaseError) as error:
+        return Failure(table, _explained(table, error))
+
+
+def _claimed(connection: Connection, table: StreamTable, waits: bool) -> StreamTable:
+    claimed = claim(connection, table.id, wait=waits)
+    if claimed is None:
+        raise Busy(f"{table.name} is being refreshed by another session", hint="try again in a moment")
+    if (claimed.query, claimed.mode) != (table.query, table.mode):
+        raise _Altered
+    return claimed
+
+
+def _refreshed(
+    engine: Engine, session: Session, table: StreamTable, found: Compilation, initiated_by: str
+) -> RefreshOutcome:
+    """Read, compute and apply in the session; the caller commits."""
+    started, clock = datetime.now(UTC), time.perf_counter()
+    if changed(session.read, table.id):
+        raise _Altered
+    _enter_settings(session, table)
+    pending = pending_windows(session, table, found)
+    action, reason = decided(table, found, pending)
+    if action is not Action.NO_DATA:
+        lock_for_apply(session.write, table)
+    effect = _carried_out(engine, session, table, found, pending, action)
+    milliseconds = (time.perf_counter() - clock) * 1000
+    outcome = RefreshOutcome(
+        table.name, action, effect.applied.inserted, effect.applied.deleted, milliseconds, reason
+    )
+    commit_refresh(
+        session.write,
+        table.id,
+        Refreshed(
+            action=action,
+            started_at=started,
+            data_timestamp=session.taken_at,
+            frontier=session.frontier,
+            upstream=session.upstream_frontier() if found.upstream else None,
+            rows_inserted=effect.applied.inserted,
+            rows_deleted=effect.applied.deleted,
+            delta_rows=effect.delta_rows,
+            reason=reason,
+            initiated_by=initiated_by,
+        ),
+    )
+    if found.state_is_behind:
+        mark_reinit(session.write, table.id, found.state_is_behind)
+    return outcome
+
+
+def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow]) -> tuple[Action, str]:
+    """Which action this window gets, and why."""
+    if not table.is_populated:
+        return Action.REINITIALIZE, "first load"
+    if table.reinit_reason:
+        return Action.REINITIALIZE, table.reinit_reason
+    if not pending and not found.follows_clock:
+        return Action.NO_DATA, "no source has changed"
+    if found.compiled is None:
+        return Action.FULL, found.reason
+    names = {source.relation: source.name for source in found.sources}
+    for window in pending:
+        if window.is_truncated:
+            return Action.FULL, f"{names[window.relation]} was truncated"
+    return Action.DIFFERENTIAL, f"{sum(window.rows for window in pending)} change rows"
+
+
+def _carried_out(
+    engine: Engine,
+    session: Session,
+    table: StreamTable,
+    found: Compilation,
+    pending: list[SourceWindow],
+    action: Action,
+) -> Effect:
+    if action is Action.NO_DATA:
+        return Effect(Applied(0, 0), 0)
+    if found.compiled is None:
+        return recompute(session, table, found.outputs)
+    if action is not Action.DIFFERENTIAL:
+        is_large = is_large_load(engine, session, found)
+        return fill(engine, session, table, found.compiled.initial(), is_large=is_large)
+    program = found.compiled.program(frozenset(window.relation for window in pending))
+    if program is None:
+        return Effect(Applied(0, 0), 0)
+    return follow(engine, session, table, program, is_large=is_large_window(engine, pending))
+
+
+def _enter_settings(session: Session, table: StreamTable) -> None:
+    """Evaluate as the session that created the stream table would have."""
+    for connection in dict.fromkeys((session.write, session.read)):
+        for name, value in table.settings:
+            connection.execute("select set_config(%s, %s, true)", (name, value))
+
+
+def _explained(table: StreamTable, error: PgTrickleError | DatabaseError) -> PgTrickleError:
+    if isinstance(error, PgTrickleError):
+        return error
+    message = (error.diag.message_primary or str(error)).strip()
+    return RefreshFailed(f"the refresh of {table.name} failed: {message}", hint=error.diag.message_hint)

@@ -1,0 +1,21 @@
+"""Which of a stream table's sources have changed since it was last refreshed."""
+
+from __future__ import annotations
+
+from pgtrickle.changes.window import SourceWindow, windows
+from pgtrickle.model.source import SourceKind
+from pgtrickle.model.stream_table import StreamTable
+from pgtrickle.refresh.compiling import Compilation
+from pgtrickle.refresh.session import Session
+
+
+def pending_windows(session: Session, table: StreamTable, found: Compilation) -> list[SourceWindow]:
+    """The windows of its sources, as the session sees them; none before the first load."""
+    if not table.is_populated:
+        return []
+    since = []
+    for source in found.sources:
+        frontier = table.frontier if source.kind is SourceKind.TABLE else table.upstream_frontier
+        if frontier is not None:
+            since.append((source.relation, frontier))
+    return windows(session.read, since)
