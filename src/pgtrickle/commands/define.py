@@ -1,0 +1,75 @@
+"""Create, alter, drop and resume stream tables, by the SQL functions that psql users call too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from pgtrickle.commands.opening import check_known, opened
+from pgtrickle.model.errors import Busy
+from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, sql
+
+Options = Mapping[str, str | bool | None]
+"""Arguments of the SQL function by name; what is absent keeps its default there."""
+
+PAUSES: Final = (0.1, 0.2, 0.4, 0.8)
+"""Seconds between attempts: a source that is locked now is usually free soon."""
+
+_PASSING: Final = frozenset({"55P03", "40P01", "40001"})
+"""SQLSTATEs of a lock not had in time, a deadlock, a lost race: trying again may help."""
+
+
+def create(dsn: str, name: str, query: str, options: Options) -> None:
+    """Create a stream table; a sidecar loads it after this."""
+    with opened(dsn) as connection:
+        check_writable(connection)
+        _call(connection, "create_stream_table", {"name": name, "query": query, **options})
+
+
+def alter(dsn: str, name: str, options: Options) -> None:
+    """Change the query or any option of a stream table; what is not given stays as it is."""
+    with opened(dsn) as connection:
+        check_writable(connection)
+        check_known(connection, name)
+        _call(connection, "alter_stream_table", {"name": name, **options})
+
+
+def drop(dsn: str, name: str, *, cascade: bool = False) -> None:
+    """Drop a stream table; with `cascade`, whatever reads it as well."""
+    with opened(dsn) as connection:
+        check_writable(connection)
+        check_known(connection, name)
+        _call(connection, "drop_stream_table", {"name": name, "cascade": cascade})
+
+
+def resume(dsn: str, name: str) -> None:
+    """Let a suspended or failed stream table go on, its errors forgiven."""
+    with opened(dsn) as connection:
+        check_writable(connection)
+        check_known(connection, name)
+        _call(connection, "resume_stream_table", {"name": name})
+
+
+def _call(connection: Connection, function: str, arguments: Options) -> None:
+    """Call a function of ours, a few times if others hold what it needs."""
+    given = sql.SQL(", ").join(
+        sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder()) for name in arguments
+    )
+    statement = sql.SQL("select {}({})").format(sql.Identifier("pgtrickle", function), given)
+    values = tuple(arguments.values())
+    for pause in (*PAUSES, None):
+        try:
+            connection.execute(statement, values)
+            return
+        except DatabaseError as error:
+            if error.sqlstate not in _PASSING:
+                raise
+            if pause is None:
+                raise _busy(error) from error
+            time.sleep(pause)
+
+
+def _busy(error: DatabaseError) -> Busy:
+    message = error.diag.message_primary or "another session holds a lock that is needed"
+    return Busy(message, hint=error.diag.message_hint or "try again when the other session has finished")

@@ -1,0 +1,19 @@
+"""Put pgtrickle into a database, and take it out again."""
+
+from __future__ import annotations
+
+from pgtrickle.catalog.install import install as _install
+from pgtrickle.catalog.install import uninstall as _uninstall
+from pgtrickle.commands.opening import connected
+
+
+def install(dsn: str) -> list[str]:
+    """Create or upgrade schemas, tables and functions; says in sentences what was done. Again is harmless."""
+    with connected(dsn) as connection:
+        return _install(connection)
+
+
+def uninstall(dsn: str, *, drop_tables: bool = False) -> list[str]:
+    """Remove everything of pgtrickle; stream tables stay as ordinary tables unless they are dropped."""
+    with connected(dsn) as connection:
+        return _uninstall(connection, drop_tables=drop_tables)

@@ -1,0 +1,118 @@
+"""What stream tables there are, how they fare, and what their refreshes did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pgtrickle.commands.opening import check_known, opened
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import Action, RefreshMode, Status
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.statements import load
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One stream table: what was asked for, and how it stands now.
+
+    `pending_changes` counts captured change rows that wait for it, an update as two.
+    `last_error` is for those who may act for its owner.
+    """
+
+    name: RelationName
+    owner: str
+    query: str
+    sources: tuple[str, ...]
+    schedule: str
+    refresh_mode: RefreshMode
+    effective_refresh_mode: RefreshMode | None
+    downgrade_reason: str | None
+    status: Status
+    is_populated: bool
+    data_timestamp: datetime | None
+    staleness_seconds: float | None
+    pending_changes: int | None
+    last_refresh_at: datetime | None
+    last_action: Action | None
+    last_milliseconds: float | None
+    consecutive_errors: int
+    last_error: str | None
+    retry_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PastRefresh:
+    """One line of the history of a stream table."""
+
+    refresh_id: int
+    name: RelationName
+    action: Action
+    status: str
+    started_at: datetime
+    rows_inserted: int
+    rows_deleted: int
+    milliseconds: float
+    reason: str | None
+    error: str | None
+    initiated_by: str
+
+
+def standings(dsn: str) -> list[Standing]:
+    """All stream tables, by name."""
+    with opened(dsn) as connection:
+        return _standings(connection, None)
+
+
+def standing(dsn: str, name: str) -> Standing:
+    """One stream table."""
+    with opened(dsn) as connection:
+        check_known(connection, name)
+        return _standings(connection, name)[0]
+
+
+def history(dsn: str, name: str, limit: int = 20) -> list[PastRefresh]:
+    """The latest refreshes of a stream table, newest first."""
+    with opened(dsn) as connection:
+        check_known(connection, name)
+        rows = connection.execute(
+            load("pgtrickle.commands", "sql/history.sql"), {"name": name, "limit": limit}
+        )
+        return [_past(row) for row in rows]
+
+
+def _standings(connection: Connection, name: str | None) -> list[Standing]:
+    rows = connection.execute(load("pgtrickle.commands", "sql/standings.sql"), {"name": name})
+    return [_standing(row) for row in rows]
+
+
+def _standing(row: tuple[Any, ...]) -> Standing:
+    schema, name, owner, query, sources, schedule, mode, effective, reason, status, *rest = row
+    is_populated, data_at, staleness, pending, refreshed_at, action, milliseconds, errors, error, retry = rest
+    return Standing(
+        RelationName(schema, name),
+        owner,
+        query,
+        tuple(sources),
+        schedule or "manual",
+        RefreshMode(mode),
+        RefreshMode(effective) if effective else None,
+        reason,
+        Status(status),
+        is_populated,
+        data_at,
+        staleness,
+        pending,
+        refreshed_at,
+        Action(action) if action else None,
+        milliseconds,
+        errors,
+        error,
+        retry,
+    )
+
+
+def _past(row: tuple[Any, ...]) -> PastRefresh:
+    number, schema, name, action, *rest = row
+    return PastRefresh(number, RelationName(schema, name), Action(action), *rest)

@@ -1,0 +1,45 @@
+"""Connections on which commands run: to a database that has pgtrickle, with PostgreSQL's errors in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pgtrickle.catalog.install import check_installed
+from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, UnknownStreamTable
+from pgtrickle.postgres.connection import Connection, DatabaseError, connect, refused
+
+
+@contextmanager
+def opened(dsn: str) -> Iterator[Connection]:
+    """A connection, each statement committed at once, to a database in which pgtrickle is installed."""
+    with connected(dsn) as connection:
+        check_installed(connection)
+        yield connection
+
+
+@contextmanager
+def connected(dsn: str) -> Iterator[Connection]:
+    """A connection, each statement committed at once; what PostgreSQL refuses comes as our error."""
+    with connect(dsn, autocommit=True) as connection:
+        try:
+            yield connection
+        except DatabaseError as error:
+            raise told(connection, error) from error
+
+
+def told(connection: Connection, error: DatabaseError) -> PgTrickleError:
+    """The error in our words: a lost connection, or what PostgreSQL refused."""
+    if connection.closed:
+        return ConnectionFailed("the server closed the connection", hint="check that it runs, then try again")
+    return refused(error)
+
+
+def check_known(connection: Connection, name: str) -> None:
+    """Raise unless there is a stream table of that name."""
+    row = connection.execute("select pgtrickle.find_stream_table(%s)", (name,)).fetchone()
+    if row is None or row[0] is None:
+        raise UnknownStreamTable(
+            f"there is no stream table {name}",
+            hint="pgtrickle list shows them; outside the search_path, write schema.name",
+        )

@@ -1,0 +1,1 @@
+"""How people and programs reach the commands: Python, the command line, and a demonstration."""

@@ -1,0 +1,16 @@
+"""The command line: `pgtrickle`."""
+
+from __future__ import annotations
+
+import sys
+
+from pgtrickle.interfaces.cli.secrecy import hide_dsn
+
+
+def main() -> None:
+    """Run the command that was typed, and end with its exit code."""
+    hide_dsn()
+    # imported here, so that a password in the arguments is hidden as soon as can be
+    from pgtrickle.interfaces.cli.application import run
+
+    sys.exit(run(sys.argv[1:]))

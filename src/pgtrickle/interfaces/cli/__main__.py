@@ -1,0 +1,5 @@
+"""`python -m pgtrickle.interfaces.cli` is `pgtrickle`."""
+
+from pgtrickle.interfaces.cli import main
+
+main()

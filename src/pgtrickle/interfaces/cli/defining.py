@@ -1,0 +1,144 @@
+"""Commands that define: install, create, alter, drop, resume, uninstall."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from typer import BadParameter, Option, confirm
+
+from pgtrickle.commands import define
+from pgtrickle.commands.install import install as install_in
+from pgtrickle.commands.install import uninstall as uninstall_from
+from pgtrickle.commands.look import standing, standings
+from pgtrickle.interfaces.cli.options import Dsn, Json, Mode, Name, Query, QueryFile, Schedule
+from pgtrickle.interfaces.cli.printing import print_json, say
+
+Cascade = Annotated[bool, Option("--cascade", help="Drop what reads it as well.")]
+Tables = Annotated[
+    bool, Option("--drop-tables", help="Drop the stream tables too, with all that depends on them.")
+]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+NewStatus = Annotated[str | None, Option("--status", show_default=False, help="ACTIVE or SUSPENDED.")]
+
+
+def install(dsn: Dsn = "", json: Json = False) -> None:
+    """Put pgtrickle into a database, or upgrade it there. Again is harmless."""
+    done = install_in(dsn)
+    if json:
+        print_json({"done": done})
+        return
+    say(done)
+    if not standings(dsn):
+        say(['Next: pgtrickle create NAME --query "select …", and pgtrickle run.'])
+
+
+def create(
+    name: Name,
+    query: Query = None,
+    query_file: QueryFile = None,
+    schedule: Schedule = "calculated",
+    mode: Mode = "AUTO",
+    dsn: Dsn = "",
+    json: Json = False,
+) -> None:
+    """Create a table that follows its query."""
+    text = _text_of(query, query_file)
+    if text is None:
+        raise BadParameter("give the query: --query or --query-file", param_hint="--query")
+    define.create(dsn, name, text, {"schedule": schedule, "refresh_mode": mode})
+    created = standing(dsn, name)
+    if json:
+        print_json(created)
+        return
+    say(
+        [
+            f"Created stream table {created.name}, empty so far.",
+            "A running `pgtrickle run` loads and follows it; `pgtrickle refresh` loads it now.",
+        ]
+    )
+
+
+def alter(
+    name: Name,
+    query: Query = None,
+    query_file: QueryFile = None,
+    schedule: Schedule = None,
+    mode: Mode = None,
+    status: NewStatus = None,
+    dsn: Dsn = "",
+    json: Json = False,
+) -> None:
+    """Change the query, schedule, mode or status of a stream table; the rest stays."""
+    given = {
+        "query": _text_of(query, query_file),
+        "schedule": schedule,
+        "refresh_mode": mode,
+        "status": status,
+    }
+    changes = {option: value for option, value in given.items() if value is not None}
+    if not changes:
+        raise BadParameter("say what to change: --query, --schedule, --mode or --status")
+    define.alter(dsn, name, changes)
+    altered = standing(dsn, name)
+    if json:
+        print_json(altered)
+        return
+    say(
+        [f"Altered stream table {altered.name}: {', '.join(option.replace('_', ' ') for option in changes)}."]
+    )
+
+
+def drop(name: Name, cascade: Cascade = False, dsn: Dsn = "", json: Json = False) -> None:
+    """Drop a stream table."""
+    before = [table.name for table in standings(dsn)]
+    define.drop(dsn, name, cascade=cascade)
+    after = {table.name for table in standings(dsn)}
+    dropped = [table for table in before if table not in after]
+    if json:
+        print_json({"dropped": dropped})
+        return
+    say(f"Dropped stream table {table}." for table in dropped)
+
+
+def resume(name: Name, dsn: Dsn = "", json: Json = False) -> None:
+    """Let a suspended or failed stream table go on."""
+    define.resume(dsn, name)
+    resumed = standing(dsn, name)
+    if json:
+        print_json(resumed)
+        return
+    say([f"Stream table {resumed.name} goes on: {resumed.status.value}."])
+
+
+def uninstall(drop_tables: Tables = False, yes: Yes = False, dsn: Dsn = "", json: Json = False) -> None:
+    """Take pgtrickle out of a database; stream tables stay as ordinary tables."""
+    if drop_tables and not yes:
+        confirm(_warning(dsn), abort=True, err=True)
+    done = uninstall_from(dsn, drop_tables=drop_tables)
+    if json:
+        print_json({"done": done})
+        return
+    say(done)
+
+
+def _warning(dsn: str) -> str:
+    names = [str(table.name) for table in standings(dsn)]
+    if not names:
+        return "This removes pgtrickle from the database. Go on?"
+    return f"This drops {', '.join(names)} with everything that depends on them. Go on?"
+
+
+def _text_of(query: str | None, query_file: str | None) -> str | None:
+    if query is not None and query_file is not None:
+        raise BadParameter("give --query or --query-file, not both", param_hint="--query-file")
+    if query_file is None:
+        return query
+    if query_file == "-":
+        return sys.stdin.read()
+    try:
+        return Path(query_file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise BadParameter(f"cannot read {query_file}: {reason}", param_hint="--query-file") from None

@@ -1,0 +1,86 @@
+"""What a user sees when a command fails: one line that says what is wrong and what to do."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from typer import Abort, Exit
+from typer.exceptions import TyperException
+
+from pgtrickle.interfaces.cli.printing import errors
+from pgtrickle.model.errors import Diverged, PgTrickleError
+from pgtrickle.postgres.connection import DatabaseError, refused
+
+
+class Failed(Exception):
+    """A command failed and has said so; `exit_code` is for the shell."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
+
+
+@contextmanager
+def reported(*, is_debugging: bool) -> Iterator[None]:
+    """Turn whatever goes wrong within into one line and an exit code."""
+    try:
+        yield
+    except PgTrickleError as error:
+        raise _told(error, is_debugging) from None
+    except DatabaseError as error:
+        raise _told(refused(error), is_debugging) from None
+    except TyperException as error:
+        _say("error", f"{_sentence(_usage(error))}. Hint: {_help(error)}")
+        raise Failed(2) from None
+    except (KeyboardInterrupt, Abort):
+        _say("stopped", "nothing that was unfinished has been kept")
+        raise Failed(130) from None
+    except Exit as error:
+        raise Failed(error.exit_code) from None
+    except Exception as error:
+        if is_debugging:
+            traceback.print_exc()
+        what = _sentence(f"{type(error).__name__}: {error}")
+        _say("error PGT-X000", f"this should not happen: {what}. Hint: pgtrickle --debug … shows where")
+        raise Failed(1) from None
+
+
+def line(error: PgTrickleError) -> str:
+    """The message and the hint on one line; rows that differ follow on lines of their own."""
+    first, rows = error.message, ""
+    if isinstance(error, Diverged):
+        first, _, rows = error.message.partition("\n")
+    text = f"{_sentence(first)}."
+    if error.hint:
+        text += f" Hint: {_sentence(error.hint)}"
+    return f"{text}\n{rows}" if rows else text
+
+
+def _told(error: PgTrickleError, is_debugging: bool) -> Failed:
+    if is_debugging:
+        traceback.print_exc()
+    _say(f"error {error.code}", line(error))
+    return Failed(error.exit_code)
+
+
+def _say(label: str, text: str) -> None:
+    console = errors()
+    console.print(f"{label}:", style="bold red", end=" ")
+    console.print(text, soft_wrap=True)
+
+
+def _sentence(text: str) -> str:
+    """The text on one line, without its own full stop."""
+    return " ".join(text.split()).removesuffix(".")
+
+
+def _usage(error: TyperException) -> str:
+    describe = getattr(error, "format_message", None)
+    return str(describe() if describe else error)
+
+
+def _help(error: TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path if context else 'pgtrickle'} --help"

@@ -1,0 +1,79 @@
+"""Options and arguments that several commands have."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, TypeAlias
+
+from typer import Argument, Option
+
+from pgtrickle.interfaces.cli.secrecy import DSN_VARIABLE
+
+Dsn: TypeAlias = Annotated[
+    str,
+    Option(
+        "--dsn",
+        envvar=DSN_VARIABLE,
+        show_default=False,
+        show_envvar=False,
+        help="Where PostgreSQL is: postgresql://user@host/database, or key=value pairs. "
+        f"Without it {DSN_VARIABLE}, else libpq's PGHOST, PGUSER … and ~/.pgpass, which are also "
+        "the better places for a password.",
+    ),
+]
+Json: TypeAlias = Annotated[bool, Option("--json", help="Print JSON, for programs.")]
+Name: TypeAlias = Annotated[
+    str,
+    Argument(
+        show_default=False,
+        help="The stream table, written as in SQL: sales, shop.sales, '\"Sales 2025\"'.",
+    ),
+]
+Schedule: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "--schedule",
+        "-s",
+        show_default=False,
+        help="An interval (500ms, 1s, 1h30m), calculated (when a source has changed), or manual.",
+    ),
+]
+Mode: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "--mode",
+        "-m",
+        show_default=False,
+        help="AUTO, DIFFERENTIAL (refused if the query cannot be followed), or FULL.",
+    ),
+]
+Query: TypeAlias = Annotated[
+    str | None, Option("--query", "-q", show_default=False, help="The query it follows: one SELECT.")
+]
+QueryFile: TypeAlias = Annotated[
+    str | None,
+    Option("--query-file", "-f", show_default=False, help="A file with the query; - reads standard input."),
+]
+
+
+class Spread(Enum):
+    """How refreshes run on Spark."""
+
+    AUTO = "auto"
+    SMALL = "small"
+    DISTRIBUTED = "distributed"
+
+
+Master: TypeAlias = Annotated[
+    str,
+    Option(
+        "--spark-master",
+        envvar="PGTRICKLE_SPARK_MASTER",
+        show_envvar=False,
+        help="Where Spark runs: local[*], spark://…, k8s://…, sc://….",
+    ),
+]
+PathOption: TypeAlias = Annotated[
+    Spread,
+    Option("--path", help="In one task, spread over tasks, or chosen by size."),
+]

@@ -1,0 +1,75 @@
+"""A moving line on the terminal while something takes long; silent where there is no terminal."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from pgtrickle.commands.progress import Copied, rows_to_load
+from pgtrickle.interfaces.cli.printing import errors
+from pgtrickle.interfaces.cli.words import count
+from pgtrickle.model.errors import PgTrickleError
+from pgtrickle.postgres.connection import DatabaseError, connect
+
+_EVERY_SECONDS = 0.2
+
+
+class Waiting:
+    """Shows what is being done and for how long; of a load also the rows so far, as PostgreSQL counts them."""
+
+    def __init__(self, step: str, dsn: str = "", loading: str | None = None) -> None:
+        self._console = errors()
+        self._dsn, self._loading = dsn, loading
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[rows]}"),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._task = self._progress.add_task(step, total=None, rows="")
+        self._done = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._progress.start()
+            if self._loading is not None:
+                self._watcher.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
+        self._progress.stop()
+
+    def step(self, description: str) -> None:
+        """Say what is being done now."""
+        self._progress.update(self._task, description=description)
+
+    def _watch(self) -> None:
+        # a line of progress is worth no error
+        with suppress(PgTrickleError, DatabaseError), connect(self._dsn, autocommit=True) as connection:
+            total = rows_to_load(connection, self._loading or "")
+            copied = Copied()
+            while not self._done.wait(_EVERY_SECONDS):
+                copied.look(connection)
+                self._show(copied, total)
+
+    def _show(self, copied: Copied, total: int | None) -> None:
+        rows = f"{count(copied.read)} rows read" if copied.read else ""
+        if copied.read and total:
+            rows = f"{count(copied.read)} of about {count(total)} rows read"
+        if copied.staged:
+            rows += f", {count(copied.staged)} staged"
+        known = total if copied.read else None
+        self._progress.update(self._task, total=known, completed=min(copied.read, total or 0), rows=rows)

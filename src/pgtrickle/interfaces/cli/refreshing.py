@@ -1,0 +1,103 @@
+"""Commands that need an engine for once: refresh, explain, verify."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+from rich.text import Text
+from typer import Argument
+
+from pgtrickle.commands.opening import check_known, opened
+from pgtrickle.interfaces.cli import words
+from pgtrickle.interfaces.cli.options import Dsn, Json, Master, Name, PathOption, Spread
+from pgtrickle.interfaces.cli.printing import output, print_json, say
+from pgtrickle.interfaces.cli.progress import Waiting
+
+if TYPE_CHECKING:
+    from pgtrickle.pipeline.session import Spark
+    from pgtrickle.refresh.engine import Engine
+
+OneOrAll = Annotated[str | None, Argument(show_default=False, help="One stream table; without it, all.")]
+
+
+def refresh(
+    name: Name,
+    dsn: Dsn = "",
+    spark_master: Master = "local[*]",
+    path: PathOption = Spread.AUTO,
+    json: Json = False,
+) -> None:
+    """Bring a stream table up to this moment."""
+    _check(dsn, name)
+    with _engine(dsn, f"Refreshing {name}", spark_master, path, loading=name) as engine:
+        from pgtrickle.commands.refresh import refresh as refresh_with
+
+        outcome = refresh_with(engine, name)
+    if json:
+        print_json(outcome)
+        return
+    changed = f"+{words.count(outcome.rows_inserted)} −{words.count(outcome.rows_deleted)} rows"
+    took = words.milliseconds(outcome.milliseconds)
+    say([f"Refreshed {outcome.name}: {outcome.action.value}, {changed}, {took} ({outcome.reason})."])
+
+
+def explain(name: Name, dsn: Dsn = "", json: Json = False) -> None:
+    """Show how a stream table is kept: operators, delta rules, what is read; if FULL, why."""
+    _check(dsn, name)
+    with _engine(dsn, f"Compiling {name}") as engine:
+        from pgtrickle.commands.explain import explain as explain_with
+
+        explanation = explain_with(engine, name)
+    if json:
+        print_json(explanation)
+        return
+    output().print(Text(explanation.text.rstrip()), soft_wrap=True)
+
+
+def verify(name: OneOrAll = None, dsn: Dsn = "", json: Json = False) -> None:
+    """Compare stream tables with PostgreSQL's own answer at the same moment."""
+    _check(dsn, name)
+    with _engine(dsn, f"Comparing {name or 'every stream table'}") as engine:
+        from pgtrickle.commands.verify import verify as verify_with
+
+        verified = verify_with(engine, name)
+    if json:
+        print_json(verified)
+        return
+    for table in verified:
+        took = words.milliseconds(table.milliseconds)
+        say([f"{table.name} equals its query: {words.count(table.rows)} rows ({took})."])
+    if not verified:
+        say(["There is nothing to compare: no stream table has been loaded."])
+
+
+def _check(dsn: str, name: str | None) -> None:
+    """Find what is wrong with address and name before anything slow begins."""
+    with opened(dsn) as connection:
+        if name is not None:
+            check_known(connection, name)
+
+
+@contextmanager
+def _engine(
+    dsn: str, step: str, master: str = "local[*]", path: Spread = Spread.AUTO, loading: str | None = None
+) -> Iterator[Engine]:
+    """An engine for one command, while the terminal shows what it does."""
+    with Waiting(step, dsn, loading) as waiting:
+        from pgtrickle.refresh.engine import Engine, Path
+
+        def start() -> Spark:
+            from pgtrickle.pipeline.session import open_spark
+
+            waiting.step("Starting Spark")
+            spark = open_spark(master)
+            waiting.step(step)
+            return spark
+
+        engine = Engine(dsn, start, Path(path.value))
+        try:
+            yield engine
+        finally:
+            engine.close()

@@ -1,0 +1,139 @@
+"""What stream tables look like on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pgtrickle.commands.look import PastRefresh, Standing
+from pgtrickle.interfaces.cli import words
+from pgtrickle.model.stream_table import Status
+
+
+def definitions(tables: Sequence[Standing]) -> RenderableType:
+    """All stream tables: what was asked for."""
+    if not tables:
+        return Text('No stream tables yet. Create one: pgtrickle create NAME --query "select …"')
+    screen = _table("stream table", "status", "schedule", "mode", "reads", "owner")
+    for table in tables:
+        screen.add_row(
+            Text(str(table.name)),
+            words.status(table.status),
+            Text(table.schedule),
+            Text(words.mode(table)),
+            Text(", ".join(table.sources)),
+            Text(table.owner),
+        )
+    return screen
+
+
+def standings(tables: Sequence[Standing]) -> RenderableType:
+    """All stream tables: how they fare; below, what is wrong with those that fail."""
+    if not tables:
+        return definitions(tables)
+    screen = _table("stream table", "status", "data as of", "waiting", "schedule", "mode", "last refresh")
+    for column in (2, 3):
+        screen.columns[column].justify = "right"
+    for table in tables:
+        screen.add_row(
+            Text(str(table.name)),
+            words.status(table.status),
+            Text(_freshness(table)),
+            Text(words.count(table.pending_changes)),
+            Text(table.schedule),
+            Text(words.mode(table)),
+            Text(_last_refresh(table)),
+        )
+    notes = [note for table in tables for note in _notes(table)]
+    return Group(screen, *notes)
+
+
+def standing(table: Standing) -> RenderableType:
+    """One stream table, everything about it."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    rows: list[tuple[str, str | Text]] = [
+        ("stream table", Text(str(table.name), style="bold")),
+        ("status", words.status(table.status)),
+        ("data as of", f"{_freshness(table)}  ({words.moment(table.data_timestamp)})"),
+        ("waiting", f"{words.count(table.pending_changes)} captured change rows"),
+        ("schedule", table.schedule),
+        ("mode", words.mode(table)),
+    ]
+    if table.downgrade_reason:
+        rows.append(("why FULL", table.downgrade_reason))
+    rows.append(("last refresh", _last_refresh(table)))
+    if table.last_error:
+        rows.append(("last error", Text(_one_line(table.last_error), style="red")))
+        rows.append(
+            ("failures", f"{table.consecutive_errors} in a row; next try {words.moment(table.retry_at)}")
+        )
+    rows += [("reads", ", ".join(table.sources)), ("owner", table.owner), ("query", table.query.strip())]
+    for label, value in rows:
+        grid.add_row(label, value if isinstance(value, Text) else Text(value))
+    return grid
+
+
+def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
+    """Refreshes, newest first."""
+    if not refreshes:
+        return Text(
+            "Not refreshed yet. pgtrickle run follows its schedule; pgtrickle refresh NAME does it now."
+        )
+    screen = _table("started", "action", "inserted", "deleted", "took", "why", "by")
+    for column in (2, 3, 4):
+        screen.columns[column].justify = "right"
+    for past in refreshes:
+        screen.add_row(
+            words.moment(past.started_at),
+            Text(past.action.value if not past.error else f"{past.action.value} failed"),
+            words.count(past.rows_inserted),
+            words.count(past.rows_deleted),
+            words.milliseconds(past.milliseconds),
+            Text(_one_line(past.error), style="red") if past.error else Text(past.reason or ""),
+            Text(past.initiated_by),
+        )
+    return screen
+
+
+def _table(*headers: str) -> Table:
+    screen = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for header in headers:
+        screen.add_column(header, overflow="fold")
+    screen.columns[0].no_wrap = True
+    return screen
+
+
+def _freshness(table: Standing) -> str:
+    if not table.is_populated or table.staleness_seconds is None:
+        return "not loaded yet"
+    return f"{words.age(table.staleness_seconds)} ago"
+
+
+def _last_refresh(table: Standing) -> str:
+    if table.last_action is None:
+        return "none yet"
+    return f"{table.last_action.value}, {words.milliseconds(table.last_milliseconds)}"
+
+
+def _notes(table: Standing) -> list[RenderableType]:
+    notes: list[RenderableType] = []
+    if table.downgrade_reason:
+        notes.append(_note(table, "FULL because", table.downgrade_reason, ""))
+    if table.last_error and table.status is not Status.ACTIVE:
+        notes.append(_note(table, "last error:", table.last_error, "red"))
+    return notes
+
+
+def _note(table: Standing, label: str, text: str, style: str) -> RenderableType:
+    return Padding(Text.assemble((str(table.name), "bold"), f": {label} ", (_one_line(text), style)), (0, 0))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,137 @@
+"""The sidecar on the command line: `pgtrickle run` follows the schedules and prints a line for each refresh."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+from rich.text import Text
+from typer import BadParameter, Option
+
+from pgtrickle.commands.opening import opened
+from pgtrickle.interfaces.cli import words
+from pgtrickle.interfaces.cli.failures import line
+from pgtrickle.interfaces.cli.options import Dsn, Json, Master, PathOption, Spread
+from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
+from pgtrickle.interfaces.cli.progress import Waiting
+from pgtrickle.postgres.connection import check_writable
+
+if TYPE_CHECKING:
+    from pgtrickle.commands.run import RefreshEvent
+    from pgtrickle.refresh.engine import Engine
+
+Settings = Annotated[
+    list[str] | None,
+    Option("--spark-conf", show_default=False, help="A setting of Spark, as key=value; may be repeated."),
+]
+
+
+def run(
+    dsn: Dsn = "",
+    spark_master: Master = "local[*]",
+    spark_conf: Settings = None,
+    path: PathOption = Spread.AUTO,
+    json: Json = False,
+) -> None:
+    """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
+    settings = _settings(spark_conf or [])
+    with opened(dsn) as connection:
+        check_writable(connection)
+        where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
+    engine = _started(dsn, spark_master, settings, path)
+    try:
+        errors().print(f"Following the stream tables of {where}. Ctrl-C stops.", soft_wrap=True)
+        _serve(engine, is_json=json)
+    finally:
+        engine.close()
+    errors().print("Stopped.")
+
+
+def _started(dsn: str, master: str, settings: dict[str, str], path: Spread) -> Engine:
+    """An engine whose Spark is warm: no refresh should pay for that."""
+    began = time.monotonic()
+    with Waiting(f"Starting Spark on {master}"):
+        from pgtrickle.pipeline.session import open_spark
+        from pgtrickle.refresh.engine import Engine, Path
+
+        spark = open_spark(master, configuration=settings)
+        spark.warm()
+    errors().print(f"Spark on {master} is ready after {time.monotonic() - began:.1f} s.", soft_wrap=True)
+    return Engine(dsn, lambda: spark, Path(path.value))
+
+
+def _serve(engine: Engine, *, is_json: bool) -> None:
+    """Run the loop in a thread of its own, so that signals find this one waiting."""
+    from pgtrickle.commands.run import run as run_with
+
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def loop() -> None:
+        try:
+            run_with(engine, stop, _tell_json if is_json else _tell)
+        except BaseException as failure:
+            failures.append(failure)
+
+    _stop_on_signals(stop)
+    thread = threading.Thread(target=loop, name="sidecar")
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    """The first signal lets the refresh at hand finish; a second one stops at once, which loses nothing."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        errors().print("Stopping when the refresh at hand is done; once more stops at once.")
+        stop.set()
+
+    # set after Spark has started: PySpark puts a handler of its own on SIGINT
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)
+
+
+def _tell(event: RefreshEvent) -> None:
+    """One line: time, table, what was done, rows, time taken, why."""
+    text = Text(event.at.astimezone().strftime("%H:%M:%S") + "  ", style="dim")
+    text.append(f"{event.name!s:<30}  ", style="bold")
+    if event.error is not None:
+        text.append(f"error {event.error.code}: {line(event.error)}", style="red")
+    elif event.outcome is not None:
+        done = event.outcome
+        text.append(f"{done.action.value:<12}  ")
+        text.append(f"+{words.count(done.rows_inserted):<8}", style="green")
+        text.append(f"−{words.count(done.rows_deleted):<8}", style="magenta")
+        text.append(f"{words.milliseconds(done.milliseconds):>8}  ")
+        text.append(done.reason, style="dim")
+    output().print(text, soft_wrap=True)
+
+
+def _tell_json(event: RefreshEvent) -> None:
+    done, error = event.outcome, event.error
+    print_json_line(
+        {
+            "at": event.at,
+            "name": event.name,
+            "action": done.action if done else None,
+            "rows_inserted": done.rows_inserted if done else 0,
+            "rows_deleted": done.rows_deleted if done else 0,
+            "milliseconds": done.milliseconds if done else None,
+            "reason": done.reason if done else None,
+            "error": {"code": error.code, "message": error.message, "hint": error.hint} if error else None,
+        }
+    )
+
+
+def _settings(given: list[str]) -> dict[str, str]:
+    for setting in given:
+        if "=" not in setting:
+            raise BadParameter(f"{setting} is not key=value", param_hint="--spark-conf")
+    return dict(setting.split("=", 1) for setting in given)

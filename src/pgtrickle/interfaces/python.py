@@ -1,0 +1,213 @@
+"""The Python interface: an engine in this process, which brings its own Spark unless given one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from pgtrickle.commands import define, look
+from pgtrickle.commands.install import install, uninstall
+from pgtrickle.commands.opening import connected
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pgtrickle.commands.explain import Explanation
+    from pgtrickle.commands.look import PastRefresh, Standing
+    from pgtrickle.commands.run import RefreshEvent
+    from pgtrickle.commands.verify import Verified
+    from pgtrickle.model.stream_table import RefreshOutcome
+    from pgtrickle.pipeline.session import Spark
+    from pgtrickle.refresh.engine import Engine
+
+LOCAL = "local[*]"
+
+
+def connect(dsn: str = "", spark: SparkSession | str | None = None) -> Trickle:
+    """Open the database at `dsn`; without one, where libpq's environment variables lead.
+
+    `spark` is a session that you have (it is used and left running), the master to start one on, or
+    nothing: then one is started in this process when it is first needed, which takes some seconds.
+
+        with pgtrickle.connect("postgresql://me@localhost/shop") as trickle:
+            trickle.install()
+            trickle.create_stream_table("sales", "select region, sum(amount) from orders group by region")
+            trickle.refresh("sales")
+    """
+    with connected(dsn):
+        return Trickle(dsn, lambda: _spark(spark))
+
+
+class Trickle:
+    """Everything that can be asked of pgtrickle in one database. Close it, or use it in a `with`."""
+
+    def __init__(self, dsn: str, start_spark: Callable[[], Spark]) -> None:
+        self._dsn = dsn
+        self._start_spark = start_spark
+        self._engine: Engine | None = None
+        self._opening = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {'with' if self._engine else 'without'} engine>"
+
+    def close(self) -> None:
+        """Stop the Spark that was started here, if any."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def install(self) -> list[str]:
+        """Create or upgrade what pgtrickle keeps in the database; tells what was done. Again is harmless."""
+        return install(self._dsn)
+
+    def uninstall(self, *, drop_tables: bool = False) -> list[str]:
+        """Remove everything of pgtrickle; stream tables stay as ordinary tables unless `drop_tables`."""
+        return uninstall(self._dsn, drop_tables=drop_tables)
+
+    def create_stream_table(
+        self,
+        name: str,
+        query: str,
+        schedule: str | None = "calculated",
+        refresh_mode: str = "AUTO",
+        *,
+        initialize: bool = True,
+        diamond_consistency: str | None = None,
+        diamond_schedule_policy: str | None = None,
+        cdc_mode: str | None = None,
+        append_only: bool = False,
+        pooler_compatibility_mode: bool = False,
+    ) -> None:
+        """Create a table that follows its query. It is empty until its first refresh.
+
+        Names are written as in SQL: `sales`, `shop.sales`, `'"Sales 2025"'`.
+        `schedule` is an interval (`"500ms"`, `"1s"`, `"1h30m"`), `"calculated"` (whenever a source has
+        changed), or None for refreshes by hand only. `refresh_mode` is `"AUTO"`, `"DIFFERENTIAL"`
+        (refused if the query cannot be followed incrementally) or `"FULL"`.
+
+            trickle.create_stream_table("sales", "select region, sum(amount) from orders group by region", "1s")
+        """
+        options: define.Options = {
+            "schedule": schedule,
+            "refresh_mode": refresh_mode,
+            "initialize": initialize,
+            "diamond_consistency": diamond_consistency,
+            "diamond_schedule_policy": diamond_schedule_policy,
+            "cdc_mode": cdc_mode,
+            "append_only": append_only,
+            "pooler_compatibility_mode": pooler_compatibility_mode,
+        }
+        define.create(self._dsn, name, query, options)
+
+    def alter_stream_table(
+        self,
+        name: str,
+        *,
+        query: str | None = None,
+        schedule: str | None = None,
+        refresh_mode: str | None = None,
+        status: str | None = None,
+        cdc_mode: str | None = None,
+        append_only: bool | None = None,
+        pooler_compatibility_mode: bool | None = None,
+        tier: str | None = None,
+        diamond_consistency: str | None = None,
+        diamond_schedule_policy: str | None = None,
+    ) -> None:
+        """Change what is given; None leaves a value as it is. `schedule="manual"` ends a schedule.
+
+        trickle.alter_stream_table("sales", schedule="5m")
+        """
+        options: define.Options = {
+            "query": query,
+            "schedule": schedule,
+            "refresh_mode": refresh_mode,
+            "status": status,
+            "cdc_mode": cdc_mode,
+            "append_only": append_only,
+            "pooler_compatibility_mode": pooler_compatibility_mode,
+            "tier": tier,
+            "diamond_consistency": diamond_consistency,
+            "diamond_schedule_policy": diamond_schedule_policy,
+        }
+        define.alter(self._dsn, name, options)
+
+    def drop_stream_table(self, name: str, cascade: bool = False) -> None:
+        """Drop a stream table; with `cascade`, whatever reads it as well."""
+        define.drop(self._dsn, name, cascade=cascade)
+
+    def resume_stream_table(self, name: str) -> None:
+        """Let a suspended or failed stream table go on."""
+        define.resume(self._dsn, name)
+
+    def status(self, name: str) -> Standing:
+        """How one stream table stands: freshness, mode and why, last error."""
+        return look.standing(self._dsn, name)
+
+    def history(self, name: str, limit: int = 20) -> list[PastRefresh]:
+        """The latest refreshes of a stream table, newest first."""
+        return look.history(self._dsn, name, limit)
+
+    def refresh(self, name: str) -> RefreshOutcome:
+        """Bring a stream table up to this moment.
+
+        outcome = trickle.refresh("sales")
+        print(outcome.action, outcome.rows_inserted, outcome.rows_deleted, outcome.milliseconds)
+        """
+        from pgtrickle.commands.refresh import refresh
+
+        return refresh(self.engine, name)
+
+    def explain(self, name: str) -> Explanation:
+        """How a stream table is kept: operators, delta rules, what is read, and if FULL, why. Print it."""
+        from pgtrickle.commands.explain import explain
+
+        return explain(self.engine, name)
+
+    def verify(self, name: str | None = None) -> list[Verified]:
+        """Compare with PostgreSQL's own answer at the same moment; raises `Diverged` with the differing rows."""
+        from pgtrickle.commands.verify import verify
+
+        return verify(self.engine, name)
+
+    def run(
+        self, stop: threading.Event | None = None, on_event: Callable[[RefreshEvent], None] | None = None
+    ) -> None:
+        """Serve the schedules until `stop` is set, or until Ctrl-C."""
+        from pgtrickle.commands.run import run
+
+        run(self.engine, stop or threading.Event(), on_event)
+
+    @property
+    def engine(self) -> Engine:
+        """What refreshes share in this process; Spark starts with the first that needs it."""
+        from pgtrickle.refresh.engine import Engine
+
+        with self._opening:
+            if self._engine is None:
+                self._engine = Engine(self._dsn, self._start_spark)
+            return self._engine
+
+    def list(self) -> list[Standing]:
+        """All stream tables: what was asked for, and how they stand."""
+        return look.standings(self._dsn)
+
+
+def _spark(given: SparkSession | str | None) -> Spark:
+    from pgtrickle.pipeline.session import adopt, open_spark
+
+    if given is None or isinstance(given, str):
+        spark = open_spark(given or LOCAL)
+        spark.warm()
+        return spark
+    return adopt(given)
