@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from pgtrickle.pipeline.failures import failed
 from pgtrickle.pipeline.names import bound
@@ -20,7 +21,7 @@ from pgtrickle.postgres.connection import connect, sql
 
 STAGING_SCHEMA: Final = "pgtrickle_state"
 _REPORT: Final = pa.schema([("part", pa.int32()), ("attempt", pa.int64()), ("rows", pa.int64())])
-_REPORT_COLUMNS: Final = "part int, attempt bigint, rows bigint"
+REPORT_COLUMNS: Final = "part int, attempt bigint, rows bigint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,16 @@ def run_distributed(
     """Compute `spark_sql`, which reads the inputs by their names, and leave its rows in staging."""
     try:
         rows = plan_distributed(spark, spark_sql, inputs, staging.dsn)
-        reports = rows.mapInArrow(_storing(staging), _REPORT_COLUMNS).collect()
+        reports = rows.mapInArrow(storing(staging), REPORT_COLUMNS).collect()
     except PySparkException as failure:
         raise failed(failure) from failure
-    attempts = tuple(sorted((int(report["part"]), int(report["attempt"])) for report in reports))
-    return Staged(sum(int(report["rows"]) for report in reports), attempts)
+    return staged_by(reports)
+
+
+def staged_by(reports: Iterable[Row]) -> Staged:
+    """What the reports of the tasks add up to."""
+    told = [(int(report["part"]), int(report["attempt"]), int(report["rows"])) for report in reports]
+    return Staged(sum(rows for *_, rows in told), tuple(sorted((part, attempt) for part, attempt, _ in told)))
 
 
 def plan_distributed(
@@ -73,7 +79,7 @@ def plan_distributed(
     return spark.large.sql(bound(spark_sql, reads) if reads else spark_sql, None, **frames)
 
 
-def _storing(
+def storing(
     staging: StagingTarget,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What each task does with its rows: one transaction of its own, then a report of it.
@@ -92,16 +98,11 @@ def _storing(
         marks = {"run": staging.run, "part": part, "attempt": attempt}
         table = sql.Identifier(STAGING_SCHEMA, staging.table)
         with connect(staging.dsn, application_name="pgtrickle task") as connection:
-            marked = (_marked(batch, marks) for batch in _chained(first, batches))
-            rows = write_batches(connection, table, marked)
+            marked = (_marked(batch, marks) for batch in chain((first,), batches))
+            rows = write_batches(connection, table, [*marks, *first.schema.names], marked)
         yield pa.RecordBatch.from_pylist([{"part": part, "attempt": attempt, "rows": rows}], _REPORT)
 
     return store
-
-
-def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
 
 
 def _marked(batch: pa.RecordBatch, marks: Mapping[str, int]) -> pa.RecordBatch:

@@ -102,6 +102,8 @@ def open_spark(master: str = "local[*]", *, configuration: Mapping[str, str] = M
     require_java()
     # the workers must find the same packages; PySpark takes their interpreter from nowhere else
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     directory = Path(tempfile.mkdtemp(prefix="pgtrickle-spark-"))
     try:
         chosen = {**_defaults(master, directory), **configuration}

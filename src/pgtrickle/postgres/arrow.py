@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -78,22 +77,23 @@ def read_batches(
 
 def write_arrow(connection: Connection[Any], table: sql.Composable, rows: pa.Table) -> int:
     """Append the rows to a table, matching columns by name; returns how many there were."""
-    return write_batches(connection, table, rows.to_batches(max_chunksize=65_536))
+    return write_batches(connection, table, rows.column_names, rows.to_batches(max_chunksize=65_536))
 
 
 def write_batches(
-    connection: Connection[Any], table: sql.Composable, batches: Iterable[pa.RecordBatch]
+    connection: Connection[Any],
+    table: sql.Composable,
+    columns: Sequence[str],
+    batches: Iterable[pa.RecordBatch],
 ) -> int:
-    """Append the rows of batches of one schema, at least one, as they come."""
+    """Append the rows of the batches, all with these columns, as they come."""
     # every text is quoted and a null is not, so that PostgreSQL tells an empty text from a null
     options = csv.WriteOptions(include_header=False, quoting_style="needed")
-    batches = iter(batches)
-    first = next(batches)
-    columns = sql.SQL(", ").join(map(sql.Identifier, first.schema.names))
-    statement = sql.SQL("copy {} ({}) from stdin (format csv, encoding 'UTF8')").format(table, columns)
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    statement = sql.SQL("copy {} ({}) from stdin (format csv, encoding 'UTF8')").format(table, names)
     written = 0
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for batch in chain((first,), batches):
+        for batch in batches:
             sink = pa.BufferOutputStream()
             csv.write_csv(batch, sink, options)
             copy.write(memoryview(sink.getvalue()))
