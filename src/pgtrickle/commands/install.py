@@ -5,12 +5,24 @@ from __future__ import annotations
 from pgtrickle.catalog.install import install as _install
 from pgtrickle.catalog.install import uninstall as _uninstall
 from pgtrickle.commands.opening import connected
+from pgtrickle.model.errors import CommandRefused
+from pgtrickle.model.names import quoted
+
+_MAY_NOT = "42501"
 
 
 def install(dsn: str) -> list[str]:
     """Create or upgrade schemas, tables and functions; says in sentences what was done. Again is harmless."""
     with connected(dsn) as connection:
-        return _install(connection)
+        try:
+            return _install(connection)
+        except CommandRefused as refusal:
+            if refusal.hint is None and refusal.refused_with == _MAY_NOT:
+                refusal.hint = (
+                    f"grant create, temporary on database {quoted(connection.info.dbname)}"
+                    f" to {quoted(connection.info.user)}"
+                )
+            raise
 
 
 def uninstall(dsn: str, *, drop_tables: bool = False) -> list[str]:

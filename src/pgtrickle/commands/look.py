@@ -62,7 +62,12 @@ class PastRefresh:
 def standings(dsn: str) -> list[Standing]:
     """All stream tables, by name."""
     with opened(dsn) as connection:
-        return _standings(connection, None)
+        return standings_on(connection)
+
+
+def standings_on(connection: Connection) -> list[Standing]:
+    """All stream tables, for somebody who looks again and again."""
+    return _standings(connection, None)
 
 
 def standing(dsn: str, name: str) -> Standing:

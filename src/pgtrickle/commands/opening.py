@@ -1,4 +1,4 @@
-"""Connections on which commands run: to a database that has pgtrickle, with PostgreSQL's errors in our words."""
+"""Connections on which commands run, with PostgreSQL's errors in our words."""
 
 from __future__ import annotations
 

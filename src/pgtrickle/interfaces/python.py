@@ -95,7 +95,7 @@ class Trickle:
         changed), or None for refreshes by hand only. `refresh_mode` is `"AUTO"`, `"DIFFERENTIAL"`
         (refused if the query cannot be followed incrementally) or `"FULL"`.
 
-            trickle.create_stream_table("sales", "select region, sum(amount) from orders group by region", "1s")
+            trickle.create_stream_table("sales", "select region, count(*) from orders group by region", "1s")
         """
         options: define.Options = {
             "schedule": schedule,
@@ -175,7 +175,7 @@ class Trickle:
         return explain(self.engine, name)
 
     def verify(self, name: str | None = None) -> list[Verified]:
-        """Compare with PostgreSQL's own answer at the same moment; raises `Diverged` with the differing rows."""
+        """Compare with PostgreSQL's own answer at one moment; raises `Diverged` with rows that differ."""
         from pgtrickle.commands.verify import verify
 
         return verify(self.engine, name)

@@ -34,10 +34,10 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit code."""
     try:
         with reported(is_debugging="--debug" in arguments):
-            _application()(args=list(arguments), prog_name="pgtrickle", standalone_mode=False)
+            # the parser gives back the code of an exit that a command asked for
+            return int(_application()(args=list(arguments), prog_name="pgtrickle", standalone_mode=False) or 0)
     except Failed as failed:
         return failed.exit_code
-    return 0
 
 
 def _application() -> typer.Typer:

@@ -46,7 +46,7 @@ def create(
     """Create a table that follows its query."""
     text = _text_of(query, query_file)
     if text is None:
-        raise BadParameter("give the query: --query or --query-file", param_hint="--query")
+        raise BadParameter("give the query, with --query or --query-file")
     define.create(dsn, name, text, {"schedule": schedule, "refresh_mode": mode})
     created = standing(dsn, name)
     if json:
@@ -115,6 +115,8 @@ def resume(name: Name, dsn: Dsn = "", json: Json = False) -> None:
 def uninstall(drop_tables: Tables = False, yes: Yes = False, dsn: Dsn = "", json: Json = False) -> None:
     """Take pgtrickle out of a database; stream tables stay as ordinary tables."""
     if drop_tables and not yes:
+        if not sys.stdin.isatty():
+            raise BadParameter("--drop-tables asks before it drops; where nobody can answer, add --yes")
         confirm(_warning(dsn), abort=True, err=True)
     done = uninstall_from(dsn, drop_tables=drop_tables)
     if json:
@@ -132,7 +134,7 @@ def _warning(dsn: str) -> str:
 
 def _text_of(query: str | None, query_file: str | None) -> str | None:
     if query is not None and query_file is not None:
-        raise BadParameter("give --query or --query-file, not both", param_hint="--query-file")
+        raise BadParameter("give --query or --query-file, not both")
     if query_file is None:
         return query
     if query_file == "-":
@@ -141,4 +143,4 @@ def _text_of(query: str | None, query_file: str | None) -> str | None:
         return Path(query_file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise BadParameter(f"cannot read {query_file}: {reason}", param_hint="--query-file") from None
+        raise BadParameter(f"cannot read {query_file}: {reason}") from None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from typer import Abort, Exit
+from typer import Abort, BadParameter, Exit
 from typer.exceptions import TyperException
 
 from pgtrickle.interfaces.cli.printing import errors
-from pgtrickle.model.errors import Diverged, PgTrickleError
+from pgtrickle.interfaces.cli.secrecy import DSN_VARIABLE
+from pgtrickle.model.errors import ConnectionFailed, Diverged, PgTrickleError
 from pgtrickle.postgres.connection import DatabaseError, refused
 
 
@@ -27,6 +29,12 @@ def reported(*, is_debugging: bool) -> Iterator[None]:
     """Turn whatever goes wrong within into one line and an exit code."""
     try:
         yield
+    except ConnectionFailed as error:
+        if not os.environ.get(DSN_VARIABLE):
+            error.hint = (
+                f"say where PostgreSQL is: --dsn, {DSN_VARIABLE}, or libpq's PGHOST, PGPORT, PGUSER …"
+            )
+        raise _told(error, is_debugging) from None
     except PgTrickleError as error:
         raise _told(error, is_debugging) from None
     except DatabaseError as error:
@@ -34,7 +42,10 @@ def reported(*, is_debugging: bool) -> Iterator[None]:
     except TyperException as error:
         _say("error", f"{_sentence(_usage(error))}. Hint: {_help(error)}")
         raise Failed(2) from None
-    except (KeyboardInterrupt, Abort):
+    except Abort:
+        _say("stopped", "nothing was done")
+        raise Failed(1) from None
+    except KeyboardInterrupt:
         _say("stopped", "nothing that was unfinished has been kept")
         raise Failed(130) from None
     except Exit as error:
@@ -77,6 +88,9 @@ def _sentence(text: str) -> str:
 
 
 def _usage(error: TyperException) -> str:
+    """What is wrong with the command line; our own complaints need no preface."""
+    if isinstance(error, BadParameter) and error.param is None:
+        return error.message
     describe = getattr(error, "format_message", None)
     return str(describe() if describe else error)
 

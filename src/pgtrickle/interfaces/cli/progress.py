@@ -19,7 +19,7 @@ _EVERY_SECONDS = 0.2
 
 
 class Waiting:
-    """Shows what is being done and for how long; of a load also the rows so far, as PostgreSQL counts them."""
+    """Shows what is being done and for how long; of a load also the rows, as PostgreSQL counts them."""
 
     def __init__(self, step: str, dsn: str = "", loading: str | None = None) -> None:
         self._console = errors()

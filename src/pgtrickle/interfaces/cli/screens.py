@@ -61,7 +61,7 @@ def standing(table: Standing) -> RenderableType:
     rows: list[tuple[str, str | Text]] = [
         ("stream table", Text(str(table.name), style="bold")),
         ("status", words.status(table.status)),
-        ("data as of", f"{_freshness(table)}  ({words.moment(table.data_timestamp)})"),
+        ("data as of", _freshness(table) + _at(table)),
         ("waiting", f"{words.count(table.pending_changes)} captured change rows"),
         ("schedule", table.schedule),
         ("mode", words.mode(table)),
@@ -103,7 +103,7 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
 
 
 def _table(*headers: str) -> Table:
-    screen = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    screen = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for header in headers:
         screen.add_column(header, overflow="fold")
     screen.columns[0].no_wrap = True
@@ -114,6 +114,10 @@ def _freshness(table: Standing) -> str:
     if not table.is_populated or table.staleness_seconds is None:
         return "not loaded yet"
     return f"{words.age(table.staleness_seconds)} ago"
+
+
+def _at(table: Standing) -> str:
+    return f" ({words.moment(table.data_timestamp)})" if table.data_timestamp else ""
 
 
 def _last_refresh(table: Standing) -> str:

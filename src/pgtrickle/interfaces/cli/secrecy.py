@@ -1,4 +1,4 @@
-"""Keeps a connection string out of the process list, where everybody on the machine could read its password."""
+"""Keeps connection strings out of the process list, where everybody could read a password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sidecar on the command line: `pgtrickle run` follows the schedules and prints a line for each refresh."""
+"""The sidecar on the command line: `pgtrickle run` follows the schedules, one line for each refresh."""
 
 from __future__ import annotations
 
@@ -133,5 +133,5 @@ def _tell_json(event: RefreshEvent) -> None:
 def _settings(given: list[str]) -> dict[str, str]:
     for setting in given:
         if "=" not in setting:
-            raise BadParameter(f"{setting} is not key=value", param_hint="--spark-conf")
+            raise BadParameter(f"--spark-conf {setting} is not key=value")
     return dict(setting.split("=", 1) for setting in given)

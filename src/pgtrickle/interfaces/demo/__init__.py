@@ -1,0 +1,1 @@
+"""A demonstration: a small shop whose stream tables follow while customers keep buying."""

@@ -1,0 +1,168 @@
+"""`make demo`: an embedded PostgreSQL, a local Spark, a small shop, and its stream tables following live."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+
+from pgtrickle.embedded import embedded_server
+from pgtrickle.interfaces.cli.failures import Failed, reported
+from pgtrickle.interfaces.cli.printing import output
+from pgtrickle.interfaces.demo import screen
+from pgtrickle.interfaces.demo.board import Board, look
+from pgtrickle.interfaces.demo.shop import EXAMPLES, fill
+from pgtrickle.interfaces.demo.writer import Writer
+from pgtrickle.interfaces.python import Trickle, connect
+from pgtrickle.model.errors import PgTrickleError
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.connection import connect as connect_to
+
+_REDRAW_SECONDS = 0.5
+_LINE_SECONDS = 2.0
+
+Seconds = Annotated[float | None, typer.Option("--seconds", min=1, help="End after so many seconds.")]
+Seed = Annotated[int, typer.Option("--seed", help="Other numbers, other customers.")]
+
+
+def demo(seconds: Seconds = None, seed: Seed = 1) -> None:
+    """Show stream tables following a small shop, on a PostgreSQL and a Spark of its own."""
+    with ExitStack() as stack:
+        trickle, dsn = _prepared(stack)
+        stop, board = threading.Event(), Board()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # Spark has put a handler of its own there
+            signal.signal(number, lambda *_: stop.set())
+        writer = Writer(dsn, stop, seed)
+        connection = stack.enter_context(connect_to(dsn, autocommit=True, application_name="demo screen"))
+        with _sidecar(trickle, stop, board):
+            writer.start()
+            try:
+                _show(connection, board, writer, stop, seconds)
+            finally:
+                stop.set()
+                writer.join()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if writer.failure is not None:
+            raise writer.failure
+        if not _summarised(trickle, connection, board):
+            raise typer.Exit(1)
+
+
+def _prepared(stack: ExitStack) -> tuple[Trickle, str]:
+    """Everything started, filled and created; it all ends with the stack."""
+    with _step("Starting PostgreSQL 18"):
+        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pgtrickle-demo-"))
+        # PostgreSQL does not run as root, so its account must be able to get there
+        Path(directory).chmod(0o755)
+        dsn = stack.enter_context(embedded_server(Path(directory)))
+    with _step("Opening a shop"), connect_to(dsn) as connection:
+        fill(connection)
+    trickle = stack.enter_context(connect(dsn))
+    with _step("Installing pgtrickle"):
+        trickle.install()
+    with _step(f"Creating {len(EXAMPLES)} stream tables"):
+        for example in EXAMPLES:
+            trickle.create_stream_table(example.name, example.query, example.schedule)
+    with _step("Starting Spark"):
+        _ = trickle.engine.spark
+    return trickle, dsn
+
+
+@contextmanager
+def _step(what: str) -> Iterator[None]:
+    began = time.monotonic()
+    console = output()
+    console.print(f"{what} …", end=" ")
+    yield
+    console.print(f"{time.monotonic() - began:.1f} s", style="dim")
+
+
+@contextmanager
+def _sidecar(trickle: Trickle, stop: threading.Event, board: Board) -> Iterator[None]:
+    """The sidecar in a thread of this process, until `stop` is set."""
+    failures: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            trickle.run(stop, board.note)
+        except BaseException as failure:
+            failures.append(failure)
+            stop.set()
+
+    thread = threading.Thread(target=serve, name="sidecar")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _show(
+    connection: Connection, board: Board, writer: Writer, stop: threading.Event, seconds: float | None
+) -> None:
+    """Show what happens until it is stopped or the time is over."""
+    began = time.monotonic()
+    end = began + seconds if seconds is not None else float("inf")
+    console = output()
+    if not console.is_terminal:
+        while not stop.wait(min(_LINE_SECONDS, max(end - time.monotonic(), 0))):
+            text = screen.line(look(connection), board, writer.written, time.monotonic() - began)
+            print(text, flush=True)
+            if time.monotonic() >= end:
+                return
+        return
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as display:
+        while not stop.wait(_REDRAW_SECONDS) and time.monotonic() < end:
+            now = time.monotonic() - began
+            display.update(screen.live(look(connection), board, writer.written, now), refresh=True)
+
+
+def _summarised(trickle: Trickle, connection: Connection, board: Board) -> bool:
+    """Catch up, compare every stream table with its query, print it all; whether everything is right."""
+    verified: dict[str, bool] = {}
+    problems = [f"{name}: {error}" for name, error in board.errors]
+    for table in trickle.list():
+        name = str(table.name)
+        try:
+            trickle.refresh(name)
+            trickle.verify(name)
+            verified[name] = True
+        except PgTrickleError as error:
+            verified[name] = False
+            problems.append(f"{name}: {error}")
+    console = output()
+    console.print(screen.summary(look(connection), board, verified))
+    for problem in problems:
+        console.print(problem, style="red", soft_wrap=True)
+    if not problems:
+        console.print(f"All {len(verified)} stream tables equal their queries.", style="green")
+    return not problems
+
+
+def main() -> int:
+    """Run the demonstration; returns the exit code."""
+    application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    application.command()(demo)
+    try:
+        with reported(is_debugging=False):
+            # the parser gives back the code of an exit that a command asked for
+            return int(application(prog_name="demo", standalone_mode=False) or 0)
+    except Failed as failed:
+        return failed.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

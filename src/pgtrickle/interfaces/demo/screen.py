@@ -1,0 +1,142 @@
+"""The live screen of the demonstration, and its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from rich import box
+from rich.columns import Columns
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pgtrickle.commands.look import Standing
+from pgtrickle.interfaces.cli import words
+from pgtrickle.interfaces.demo.board import Board, Look, Sample, median, ninety_fifth
+from pgtrickle.interfaces.demo.shop import EXAMPLES
+from pgtrickle.interfaces.demo.writer import Written
+from pgtrickle.model.stream_table import Action, RefreshMode
+
+_SHOWS = {example.name: example.shows for example in EXAMPLES}
+
+
+def live(look: Look, board: Board, written: Written, seconds: float) -> RenderableType:
+    """Everything at a glance: what is written, how the stream tables follow, a few of their rows."""
+    parts: list[RenderableType] = [_headline(written, board, seconds), _tables(look, board)]
+    parts += [_reason(table) for table in look.tables if table.downgrade_reason]
+    parts.append(Columns([_sample(sample) for sample in look.samples], padding=(1, 3)))
+    if board.errors:
+        name, error = board.errors[-1]
+        parts.append(Text(f"{name}: {error}", style="red"))
+    return Group(*parts)
+
+
+def line(look: Look, board: Board, written: Written, seconds: float) -> str:
+    """The same in one line, for where there is no terminal."""
+    work = board.work()
+    ages = [table.staleness_seconds for table in look.tables if table.staleness_seconds is not None]
+    return (
+        f"{seconds:4.0f} s  {words.count(written.rows)} rows changed in {words.count(written.transactions)}"
+        f" transactions; {len(work)} refreshes, median {words.milliseconds(median(work))};"
+        f" oldest data {words.age(max(ages, default=None))}"
+    )
+
+
+def summary(look: Look, board: Board, verified: Mapping[str, bool]) -> RenderableType:
+    """What all refreshes did, and whether each stream table equals its query."""
+    screen = _grid("stream table", "mode", "refreshes", "inserted", "deleted", "median", "95 %", "first load")
+    screen.add_column("equals its query")
+    for table in look.tables:
+        work = board.work(table.name)
+        is_equal = verified.get(str(table.name))
+        screen.add_row(
+            Text(str(table.name)),
+            words.mode(table),
+            words.count(len(work)),
+            words.count(sum(outcome.rows_inserted for outcome in work)),
+            words.count(sum(outcome.rows_deleted for outcome in work)),
+            words.milliseconds(median(work)),
+            words.milliseconds(ninety_fifth(work)),
+            words.milliseconds(_first_load(board, table)),
+            Text("yes", style="green") if is_equal else Text("NO", style="bold red"),
+        )
+    return screen
+
+
+def _headline(written: Written, board: Board, seconds: float) -> Text:
+    work = board.work()
+    return Text.assemble(
+        ("pgtrickle ", "bold"),
+        f"{seconds:.0f} s    ",
+        (words.count(written.rows), "bold"),
+        f" rows changed in {words.count(written.transactions)} transactions"
+        f" ({written.rolled_back} more rolled back)    ",
+        (words.count(len(work)), "bold"),
+        f" refreshes, median {words.milliseconds(median(work))}    ",
+        ("Ctrl-C stops", "dim"),
+    )
+
+
+def _tables(look: Look, board: Board) -> Table:
+    screen = _grid("stream table", "shows", "mode", "rows", "data as of", "last refresh", "took", "+", "−")
+    for index in (3, 4, 6, 7, 8):
+        screen.columns[index].justify = "right"
+    for table in look.tables:
+        last = board.last(table.name)
+        screen.add_row(
+            Text(str(table.name), style="bold"),
+            _SHOWS.get(str(table.name), ""),
+            words.mode(table),
+            words.count(look.rows.get(str(table.name))),
+            _freshness(table),
+            Text(last.action.value if last else "–"),
+            words.milliseconds(last.milliseconds if last else None),
+            Text(words.count(last.rows_inserted if last else None), style="green"),
+            Text(words.count(last.rows_deleted if last else None), style="magenta"),
+        )
+    return screen
+
+
+def _freshness(table: Standing) -> Text:
+    if table.staleness_seconds is None:
+        return Text("loading", style="yellow")
+    if not table.pending_changes:
+        return Text("now", style="green")
+    return Text(f"{words.age(table.staleness_seconds)} ago")
+
+
+def _reason(table: Standing) -> Text:
+    mode = table.effective_refresh_mode or RefreshMode.FULL
+    return Text(f"{table.name} is {mode.value}: {table.downgrade_reason}", style="dim")
+
+
+def _sample(sample: Sample) -> Table:
+    screen = _grid(*sample.columns)
+    screen.title, screen.title_justify, screen.title_style = sample.name, "left", "bold"
+    for row in sample.rows:
+        screen.add_row(*(Text(_cell(value), justify=_side(value)) for value in row))
+    return screen
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return f"{value:,.2f}" if value.as_tuple().exponent else f"{value:,}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _side(value: Any) -> Any:
+    return "right" if isinstance(value, int | Decimal) else "left"
+
+
+def _first_load(board: Board, table: Standing) -> float | None:
+    loads = [done for done in board.outcomes.get(table.name, ()) if done.action is Action.REINITIALIZE]
+    return loads[0].milliseconds if loads else None
+
+
+def _grid(*headers: str) -> Table:
+    screen = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    for header in headers:
+        screen.add_column(header, no_wrap=True)
+    return screen
