@@ -18,8 +18,9 @@ WAITS_FOR_AN_INTERRUPT = """
 import signal
 from pgtrickle.pipeline.session import open_spark
 with open_spark("local[1]") as spark:
-    print(spark.small.sql("select 1 as one").collect()[0].one, flush=True)
+    one = spark.small.sql("select 1 as one").collect()[0].one
     try:
+        print(one, flush=True)
         signal.pause()
     except KeyboardInterrupt:
         print(spark.small.sql("select 2 as two").collect()[0].two, flush=True)
