@@ -5,4 +5,5 @@ pytest_plugins = [
     "tests.fixtures.databases",
     "tests.fixtures.sources",
     "tests.fixtures.spark",
+    "tests.fixtures.stream_tables",
 ]

@@ -92,7 +92,7 @@ def _window(read: Read, frontier: Frontier) -> sql.Composed:
     arms = [
         sql.SQL("select {}, weight as {} from {} where {}").format(
             sql.SQL(", ").join(columns),
-            sql.Identifier(WEIGHT),
+            _CHANGE,
             sql.Identifier(b.schema, b.name),
             within(frontier),
         )

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context, Definition, Typer, refuse
 from pgtrickle.plan.analysis.query import Block, analysed, parse
+from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Scan
 from pgtrickle.plan.program import Program
@@ -41,7 +42,7 @@ class Compiled:
 
 def regenerated(query: str) -> str:
     """The query as our parser understood it; PostgreSQL must find it the same as the original."""
-    return parse(query).sql(dialect="postgres")
+    return written(parse(query))
 
 
 def compiled(definition: Definition, typer: Typer) -> Compiled:

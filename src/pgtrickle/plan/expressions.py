@@ -8,6 +8,8 @@ from functools import cached_property
 
 from sqlglot import exp
 
+from pgtrickle.plan.dialect import written
+
 
 @dataclass(frozen=True, eq=False)
 class Expression:
@@ -18,7 +20,7 @@ class Expression:
     @cached_property
     def sql(self) -> str:
         """The expression for PostgreSQL, its columns by their quoted plan names."""
-        return self.node.sql(dialect="postgres")
+        return written(self.node)
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -46,7 +48,7 @@ class Expression:
         def replace(node: exp.Expr) -> exp.Expr:
             return exp.Var(this=place(node.name)) if isinstance(node, exp.Column) else node
 
-        return self.node.copy().transform(replace).sql(dialect="postgres")
+        return written(self.node.copy().transform(replace))
 
     def substitute(self, columns: Mapping[str, Expression]) -> Expression:
         """The expression with columns replaced by expressions."""
@@ -96,7 +98,7 @@ def all_of(conditions: tuple[Expression, ...]) -> Expression | None:
     """The condition that all of these hold; none for no conditions."""
     if not conditions:
         return None
-    return Expression(exp.and_(*(c.node.copy() for c in conditions), dialect="postgres", copy=False))
+    return Expression(exp.and_(*(c.node.copy() for c in conditions), copy=False))
 
 
 def readable(node: exp.Expr) -> str:
@@ -105,4 +107,4 @@ def readable(node: exp.Expr) -> str:
     def plain(part: exp.Expr) -> exp.Expr:
         return exp.Var(this=part.name) if isinstance(part, exp.Column) else part
 
-    return node.unnest().copy().transform(plain).sql(dialect="postgres")
+    return written(node.unnest().copy().transform(plain))

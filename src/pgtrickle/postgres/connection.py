@@ -18,12 +18,14 @@ from pgtrickle.model.names import RelationName
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
 DatabaseError = psycopg.Error
+DataError = psycopg.DataError
 
 OLDEST: Final = 14
 NEWEST: Final = 18
 
 __all__ = [
     "Connection",
+    "DataError",
     "DatabaseError",
     "Snapshot",
     "check_writable",

@@ -12,6 +12,7 @@ from pgtrickle.plan.analysis.result import result_column
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.analysis.settle import Settler
 from pgtrickle.plan.carriers import carrier_of, decimal, is_integral
+from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.lowering.postgres import postgres_sql
 from pgtrickle.plan.numerics import Numeric, numeric_of
@@ -126,7 +127,7 @@ class _Grouping:
         whole = (
             exp.Filter(this=call.copy(), expression=exp.Where(this=condition.copy())) if condition else call
         )
-        text = whole.sql(dialect="postgres")
+        text = written(whole)
         if text not in self._calls:
             self._calls[text] = self._made(function, Expression(whole.copy()), argument, condition)
         return self._calls[text].column
@@ -181,7 +182,7 @@ class _Grouping:
 
 
 def _text(node: exp.Expr) -> str:
-    return node.unnest().sql(dialect="postgres")
+    return written(node.unnest())
 
 
 def _folded(function: str, argument: exp.Expr | None, condition: exp.Expr | None) -> Expression | None:

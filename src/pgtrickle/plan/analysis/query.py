@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import sqlglot
 from sqlglot import exp
 
 from pgtrickle.model.names import RelationName
@@ -17,6 +16,7 @@ from pgtrickle.plan.analysis.result import result_column
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.analysis.settle import Settler
 from pgtrickle.plan.carriers import carrier_of
+from pgtrickle.plan.dialect import parsed, written
 from pgtrickle.plan.expressions import Expression, column, conjuncts
 from pgtrickle.plan.operators import Column, Distinct, Operator, Project, Scan, ScanColumn, UnionAll
 
@@ -40,10 +40,10 @@ class _From:
 
 def parse(text: str) -> exp.Expr:
     """PostgreSQL's text as a tree."""
-    try:
-        return sqlglot.parse_one(text, dialect="postgres")
-    except sqlglot.errors.SqlglotError as error:
-        raise refuse("SQL that our parser cannot read") from error
+    tree = parsed(text)
+    if tree is None:
+        raise refuse("SQL that our parser cannot read")
+    return tree
 
 
 def analysed(node: exp.Expr, context: Context) -> Block:
@@ -148,7 +148,7 @@ def _item(node: exp.Expr, found: _From, context: Context) -> None:
     elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
         _table(node, found, context)
     else:
-        raise refuse(f"{node.sql(dialect='postgres')[:60]} in FROM")
+        raise refuse(f"{written(node)[:60]} in FROM")
     for join in node.args.get("joins") or []:
         _join(join, found, context)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.context import refuse
+from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression
 
 
@@ -24,7 +25,7 @@ class Scope:
             offered = self.relations.get(reference.table, {})
             if name in offered:
                 return offered[name]
-            raise refuse(f"the reference {reference.sql(dialect='postgres')}")
+            raise refuse(f"the reference {written(reference)}")
         return self.unqualified(name)
 
     def unqualified(self, name: str) -> Expression:

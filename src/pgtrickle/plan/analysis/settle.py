@@ -20,9 +20,14 @@ Carrying = Callable[[PgType], Carrier]
 
 _TOTAL = (
     exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ,
-    exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.Case, exp.If, exp.Coalesce, exp.Lower, exp.Upper,
-    exp.DPipe, exp.Length, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Identifier, exp.Like,
+    exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.Case, exp.If, exp.Coalesce,
+    exp.DPipe, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Identifier, exp.Like,
 )  # fmt: skip
+
+
+_TOTAL_FUNCTIONS = frozenset(
+    {"lower", "upper", "length", "btrim", "ltrim", "rtrim", "concat", "abs", "date_trunc"}
+)
 
 
 def is_total(node: exp.Expr) -> bool:
@@ -32,7 +37,10 @@ def is_total(node: exp.Expr) -> bool:
             is_to_text = part.to.is_type("text", "varchar")
             if not (is_to_text or isinstance(part.this.unnest(), exp.Literal)):
                 return False
-        elif not isinstance(part, (*_TOTAL, exp.DataType)):
+        elif isinstance(part, exp.Anonymous):
+            if part.name.lower() not in _TOTAL_FUNCTIONS:
+                return False
+        elif not isinstance(part, (*_TOTAL, exp.DataType, exp.DataTypeParam)):
             return False
     return True
 

@@ -31,9 +31,14 @@ class Replaced(Shape):
                 f"{grouped.aggregate.calls[0].expression} without GROUP BY, which depends on all rows,"
             )
         self._key_columns = tuple(key.expression.column for key in keys if key.expression.column is not None)
+        for key in keys:
+            if not key.column.type.deterministic:
+                raise refuse(f"grouping by {key.column.name}, whose collation is not deterministic,")
         if len(self._key_columns) != len(keys):
             raise refuse("grouping by an expression over several sources with such aggregates")
-        self.operator = pruned(grouped.aggregate.child, self._key_columns)
+        # a change of any value that an aggregate reads touches the group
+        read = {name for call in grouped.aggregate.calls for name in call.expression.columns}
+        self.operator = pruned(grouped.aggregate.child, {*self._key_columns, *read})
         self._keys = tuple(Field(f"k{number}", key.column.carrier) for number, key in enumerate(keys))
         self._values = tuple(
             Field(f"v{number}", verbatim(call.column.type))

@@ -1,0 +1,44 @@
+"""PostgreSQL's SQL as we parse and write it: functions keep the names they came with.
+
+sqlglot knows many functions by meaning and writes them by another name (`variance` becomes
+`var_samp`). We need few of them by meaning, so all others stay calls of whatever they are called.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import SqlglotError
+
+_KNOWN = frozenset(
+    {"COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "COALESCE", "NULLIF", "ARRAY"}
+)
+_SPECIAL = frozenset({"CAST", "EXTRACT", "SUBSTRING", "TRIM", "OVERLAY", "POSITION", "STRING_AGG"})
+
+
+class Canonical(Postgres):
+    """The dialect of PostgreSQL's own canonical text."""
+
+    NORMALIZE_FUNCTIONS = False
+
+    class Parser(Postgres.Parser):
+        FUNCTIONS: ClassVar = {n: make for n, make in Postgres.Parser.FUNCTIONS.items() if n in _KNOWN}
+        FUNCTION_PARSERS: ClassVar = {
+            n: parse for n, parse in Postgres.Parser.FUNCTION_PARSERS.items() if n in _SPECIAL
+        }
+
+
+def parsed(text: str) -> exp.Expr | None:
+    """The text as a tree; None if our parser cannot read it."""
+    try:
+        return sqlglot.parse_one(text, dialect=Canonical)
+    except SqlglotError:
+        return None
+
+
+def written(node: exp.Expr) -> str:
+    """The tree as text for PostgreSQL."""
+    return node.sql(dialect=Canonical)
