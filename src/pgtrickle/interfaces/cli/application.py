@@ -35,7 +35,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with reported(is_debugging="--debug" in arguments):
             # the parser gives back the code of an exit that a command asked for
-            return int(_application()(args=list(arguments), prog_name="pgtrickle", standalone_mode=False) or 0)
+            asked = _application()(args=list(arguments), prog_name="pgtrickle", standalone_mode=False)
+            return int(asked or 0)
     except Failed as failed:
         return failed.exit_code
 

@@ -50,7 +50,8 @@ class Waiting:
         self._done.set()
         if self._watcher.is_alive():
             self._watcher.join()
-        self._progress.stop()
+        if self._console.is_terminal:
+            self._progress.stop()
 
     def step(self, description: str) -> None:
         """Say what is being done now."""
