@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
+from sqlglot.parsers.postgres import PostgresParser
 
 _KNOWN = frozenset(
     {"COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "COALESCE", "NULLIF", "ARRAY"}
@@ -24,10 +25,10 @@ class Canonical(Postgres):
 
     NORMALIZE_FUNCTIONS = False
 
-    class Parser(Postgres.Parser):
-        FUNCTIONS: ClassVar = {n: make for n, make in Postgres.Parser.FUNCTIONS.items() if n in _KNOWN}
+    class Parser(PostgresParser):
+        FUNCTIONS: ClassVar = {n: make for n, make in PostgresParser.FUNCTIONS.items() if n in _KNOWN}
         FUNCTION_PARSERS: ClassVar = {
-            n: parse for n, parse in Postgres.Parser.FUNCTION_PARSERS.items() if n in _SPECIAL
+            n: parse for n, parse in PostgresParser.FUNCTION_PARSERS.items() if n in _SPECIAL
         }
 
 

@@ -31,9 +31,9 @@ class Replaced(Shape):
                 f"{grouped.aggregate.calls[0].expression} without GROUP BY, which depends on all rows,"
             )
         self._key_columns = tuple(key.expression.column for key in keys if key.expression.column is not None)
-        for key in keys:
-            if not key.column.type.deterministic:
-                raise refuse(f"grouping by {key.column.name}, whose collation is not deterministic,")
+        for group_key in keys:
+            if not group_key.column.type.deterministic:
+                raise refuse(f"grouping by {group_key.column.name}, whose collation is not deterministic,")
         if len(self._key_columns) != len(keys):
             raise refuse("grouping by an expression over several sources with such aggregates")
         # a change of any value that an aggregate reads touches the group
