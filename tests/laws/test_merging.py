@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given, settings
@@ -21,6 +22,8 @@ from tests.laws.trees import Names
 from tests.laws.zsets import Row, World, ZSet, evaluated, folded, named
 
 State = dict[Row, dict[str, Any]]
+
+_COMPUTE: dict[type[exp.Expr], Callable[[list[Any]], Any]] = {exp.Sum: sum, exp.Min: min, exp.Max: max}
 
 
 def changes(shape: Merged, sql: str, rows: ZSet) -> State:
@@ -45,8 +48,7 @@ def _over(node: exp.Expr, rows: list[dict[str, Any]]) -> Any:
         if not isinstance(part, (exp.Sum, exp.Min, exp.Max)):
             return part
         present = [v for v in (value(part.this, row) for row in rows) if v is not None]
-        compute = {exp.Sum: sum, exp.Min: min, exp.Max: max}[type(part)]
-        computed[part.sql()] = compute(present) if present else None
+        computed[part.sql()] = _COMPUTE[type(part)](present) if present else None
         return exp.column(exp.to_identifier(part.sql(), quoted=True))
 
     return value(node.copy().transform(replaced), computed)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgtrickle.model.source import Source
-from pgtrickle.plan.operators import Filter, Operator
+from pgtrickle.plan.operators import Filter, Join, Operator
 from pgtrickle.plan.unique_keys import unique_columns
 from tests.laws import trees
 from tests.laws.trees import Names, source
-from tests.laws.zsets import World, chosen, evaluated, respects
+from tests.laws.zsets import Row, World, chosen, evaluated, respects
 
 KEYED = (source(1, "abc", (("a",),)), source(2, "abc", (("b", "c"),)), source(3, "ab", (("a", "b"), ("b",))))
 
@@ -23,13 +24,13 @@ def lawful(tables: Sequence[Source]) -> st.SearchStrategy[World]:
     bags = []
     for table in tables:
         row = st.tuples(*(trees.values for _ in table.columns))
-        unique = st.lists(row, max_size=12).map(lambda rows, table=table: _kept(table, rows))
+        unique = st.lists(row, max_size=12).map(partial(_kept, table))
         bags.append(st.tuples(st.just(table.relation), unique.map(Counter)))
     return st.tuples(*bags).map(lambda found: World(dict(found), dict(found)))
 
 
-def _kept(table: Source, rows: list) -> list:
-    kept: list = []
+def _kept(table: Source, rows: list[Row]) -> list[Row]:
+    kept: list[Row] = []
     for row in rows:
         if respects(table, Counter([*kept, row])):
             kept.append(row)
@@ -58,11 +59,11 @@ def test_unique_columns_are_unique(op, world):
 def test_a_source_without_a_key_makes_nothing_unique():
     names = Names()
     keyed, keyless = trees.scan(KEYED[0], names), trees.scan(source(4), names)
-    assert unique_columns(trees.Join(keyed, keyless, ())) is None
+    assert unique_columns(Join(keyed, keyless, ())) is None
 
 
 def test_a_row_found_by_its_key_adds_no_column():
     names = Names()
     orders, customers = trees.scan(source(4, "abc", (("a",),)), names), trees.scan(KEYED[0], names)
-    op = trees.Join(orders, customers, ((f"{orders.alias}.b", f"{customers.alias}.a"),))
+    op = Join(orders, customers, ((f"{orders.alias}.b", f"{customers.alias}.a"),))
     assert unique_columns(op) == (f"{orders.alias}.a",)

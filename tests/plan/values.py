@@ -1,0 +1,87 @@
+"""Values of every type that are easily lost or mixed up on the way, as PostgreSQL writes them."""
+
+from __future__ import annotations
+
+DATES = [
+    "1970-01-01",
+    "infinity",
+    "-infinity",
+    "4713-01-01 BC",
+    "0001-12-31 BC",
+    "5874897-12-31",
+    "2024-02-29",
+]
+TIMESTAMPS = [
+    "1970-01-01 00:00:00",
+    "1969-12-31 23:59:59.999999",
+    "1970-01-01 00:00:00.000001",
+    "infinity",
+    "-infinity",
+    "4713-01-01 00:00:00 BC",
+    "0044-03-15 12:34:56.789012 BC",
+    "2024-02-29 23:59:59.999999",
+    "9999-12-31 23:59:59.999999",
+    "294246-12-31 23:59:59.999999",
+]
+FLOATS = ["0", "-0", "1", "0.1", "NaN", "Infinity", "-Infinity", "1e-40", "3.4028235e38"]
+NUMBERS = ["0", "1", "-1", "1.0", "1.00", "10", "9", "-10", "0.000001", "12.5", "100", "-0.00"]
+TEXTS = [
+    "",
+    " ",
+    "a",
+    "A",
+    "a ",
+    "ä",
+    "Z",
+    "z",
+    "a\tb",
+    "a\nb",
+    'say "x"',
+    "it's",
+    "\\n",
+    "\\",
+    "a,b",
+    "😀",
+    "\uffff",
+    "NULL",
+]
+
+NASTY: dict[str, list[str]] = {
+    "boolean": ["true", "false"],
+    "smallint": ["0", "-32768", "32767"],
+    "integer": ["0", "-2147483648", "2147483647"],
+    "bigint": ["0", "-9223372036854775808", "9223372036854775807"],
+    "real": FLOATS,
+    "double precision": [*FLOATS, "5e-324", "1.7976931348623157e308", "0.30000000000000004"],
+    "date": DATES,
+    "timestamp": TIMESTAMPS,
+    "timestamp(3)": TIMESTAMPS[:3],
+    "timestamp with time zone": [*TIMESTAMPS, "2024-03-31 02:30:00+02", "2024-10-27 02:30:00+01"],
+    "numeric": [*NUMBERS, "NaN", "Infinity", "-Infinity", "1" * 40, "-0." + "3" * 40, "1e-100"],
+    "numeric(12,2)": ["0", "1.5", "-9999999999.99", "NaN"],
+    "numeric(20,8)": ["10", "9", "0.00000001"],
+    "bytea": ["", "\\x00", "\\x0a22ff", "\\x5c78"],
+    "text": TEXTS,
+    'text collate "C"': TEXTS,
+    "character varying(4)": ["", "abcd", "a ", " a"],
+    "character(4)": ["", "a", "a b", "abcd", " a"],
+    "name": ["x", "a b"],
+    "uuid": ["00000000-0000-0000-0000-000000000000", "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"],
+    "time": ["00:00:00", "24:00:00", "12:34:56.789012", "12:34:56.7890"],
+    "time with time zone": ["00:00:00+00", "01:00:00+01", "12:34:56.5-03:30", "24:00:00+15:59:59"],
+    "interval": ["1 mon", "30 days", "720 hours", "-1 year 3 days", "0.000001 s", "-00:00:01"],
+    "jsonb": ["{}", "null", "1.0", "1.00", '{"b": 1, "a": [null, "x\\ny"]}', '"\\""'],
+    "json": ["{}", '{"b":1,  "a":2, "b":3}', "1.0"],
+    "inet": ["10.0.0.1", "10.0.0.1/32", "10.0.0.1/24", "::1"],
+    "cidr": ["10.0.0.0/8", "::/0"],
+    "macaddr": ["08:00:2b:01:02:03", "08002b:010203"],
+    "oid": ["0", "9", "10", "4294967295"],
+    "integer[]": ["{}", "{1,NULL,3}", "{{1,2},{3,4}}", "[0:1]={1,2}"],
+    "text[]": ["{}", '{"",NULL,"NULL","a,b","\\"","\\\\"}'],
+    "int4range": ["empty", "[1,5)", "(,)", "[1,4]"],
+    "bit varying": ["", "101", "00101"],
+    "point": ["(1,2)", "(0.1,-0)"],
+    "mood": ["sad", "happy"],
+    "amount": ["1.50", "-3"],
+}
+"""`mood` is an enum and `amount` a domain over numeric(10,2), which the tests create."""
