@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pgtrickle.apply.writing import Applied
 from pgtrickle.catalog.dependencies import changed
 from pgtrickle.catalog.outcomes import Refreshed, claim, commit_refresh, mark_reinit
+from pgtrickle.catalog.tables import stream_table
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.window import SourceWindow
-from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed
+from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed, UnknownStreamTable
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.differential import Effect, Unfollowable, fill, follow
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.preparing import prepared, readjust
+from pgtrickle.refresh.preparing import prepared
 from pgtrickle.refresh.recomputing import recompute
 from pgtrickle.refresh.session import Session, alone, together
 from pgtrickle.refresh.sizes import is_large_load, is_large_window
 from pgtrickle.refresh.windows import pending_windows
+
+SERIALIZATION_FAILURE = "40001"
+UNDEFINED_TABLE = "42P01"
 
 ATTEMPTS = 3
 """How often a refresh starts over because what it reads was altered in the meantime."""
@@ -60,15 +65,50 @@ def refresh_all(
     One that fails leaves the others as they are, except those above it, which then wait.
     """
     for _ in range(ATTEMPTS):
-        tables = [prepared(engine, table_id) for table_id in ids]
+        tables, failures = _prepared_all(engine, ids)
         try:
-            if len(tables) == 1 and _can_go_alone(tables[0][1]):
+            if len(tables) == 1 and not failures and _can_go_alone(tables[0][1]):
                 return [_alone(engine, *tables[0], initiated_by, waits)]
-            return _together(engine, tables, initiated_by, waits)
+            return [*failures, *_together(engine, tables, initiated_by, waits, failures)]
         except _Altered:
             for table_id in ids:
-                readjust(engine, table_id)
+                engine.forget(table_id)
     raise RefreshFailed("the sources are being altered again and again", hint="try again later")
+
+
+@contextmanager
+def brought_up_to_date(engine: Engine, ids: Sequence[StreamTableId]) -> Iterator[Connection]:
+    """A transaction in which stream tables, given in dependency order, have followed all it sees.
+
+    It commits when the caller is done with it, and keeps nothing if the caller raises.
+    """
+    tables, failures = _prepared_all(engine, ids)
+    for failure in failures:
+        raise failure.error
+    with engine.connection() as connection:
+        for result in _followed(engine, connection, tables, "manual", True, ()):
+            if isinstance(result, Failure):
+                raise result.error
+        yield connection
+        connection.commit()
+
+
+def _prepared_all(
+    engine: Engine, ids: Sequence[StreamTableId]
+) -> tuple[list[tuple[StreamTable, Compilation]], list[Failure]]:
+    """The tables that can be refreshed, and those that cannot; one that was dropped is neither."""
+    tables: list[tuple[StreamTable, Compilation]] = []
+    failures: list[Failure] = []
+    for table_id in ids:
+        try:
+            tables.append(prepared(engine, table_id))
+        except UnknownStreamTable:
+            continue
+        except (PgTrickleError, DatabaseError) as error:
+            with engine.connection() as connection:
+                table = stream_table(connection, table_id)
+            failures.append(Failure(table, _explained(table, error)))
+    return tables, failures
 
 
 def _can_go_alone(found: Compilation) -> bool:
@@ -79,7 +119,7 @@ def _can_go_alone(found: Compilation) -> bool:
 def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by: str, waits: bool) -> Result:
     with engine.connection() as write, engine.connection() as read:
         claimed = _claimed(write, table, waits)
-        session = alone(write, read, [source.name for source in found.sources])
+        session = _begun(lambda: alone(write, read, [source.name for source in found.sources]))
         try:
             outcome = _refreshed(engine, session, claimed, found, initiated_by)
         except Unfollowable as value:
@@ -94,22 +134,51 @@ def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by:
 
 
 def _together(
-    engine: Engine, tables: Sequence[tuple[StreamTable, Compilation]], initiated_by: str, waits: bool
+    engine: Engine,
+    tables: Sequence[tuple[StreamTable, Compilation]],
+    initiated_by: str,
+    waits: bool,
+    failures: Sequence[Failure] = (),
 ) -> list[Result]:
+    with engine.connection() as connection:
+        results = _followed(engine, connection, tables, initiated_by, waits, failures)
+        connection.commit()
+        return results
+
+
+def _followed(
+    engine: Engine,
+    connection: Connection,
+    tables: Sequence[tuple[StreamTable, Compilation]],
+    initiated_by: str,
+    waits: bool,
+    failures: Sequence[Failure],
+) -> list[Result]:
+    """All tables in one snapshot on one connection, each in a savepoint; the caller commits."""
     relations = {source.name for _, found in tables for source in found.sources}
     own = {table.name for table, _ in tables}
+    session = _begun(lambda: together(connection, sorted(relations | own)))
+    claimed = [_claimed(connection, table, waits) for table, _ in tables]
     results: list[Result] = []
-    failed: set[RelationName] = set()
-    with engine.connection() as connection:
-        session = together(connection, sorted(relations | own))
-        claimed = [_claimed(connection, table, waits) for table, _ in tables]
-        for table, (_, found) in zip(claimed, tables, strict=True):
-            result = _member(engine, session, table, found, initiated_by, failed)
-            if isinstance(result, Failure):
-                failed.add(table.name)
-            results.append(result)
-        connection.commit()
+    failed = {failure.table.name for failure in failures}
+    for table, (_, found) in zip(claimed, tables, strict=True):
+        result = _member(engine, session, table, found, initiated_by, failed)
+        if isinstance(result, Failure) or result.action is Action.SKIP:
+            failed.add(table.name)
+        results.append(result)
     return results
+
+
+def _begun(begin: Callable[[], Session]) -> Session:
+    """Take the snapshot; a source that is gone, or locked for long, is told apart."""
+    try:
+        return begin()
+    except DatabaseError as error:
+        if error.sqlstate == UNDEFINED_TABLE:
+            raise _Altered from error
+        if error.sqlstate == Busy.sqlstate:
+            raise Busy("a source is locked by another session", hint="try again in a moment") from error
+        raise
 
 
 def _member(
@@ -134,9 +203,16 @@ def _member(
 
 
 def _claimed(connection: Connection, table: StreamTable, waits: bool) -> StreamTable:
-    claimed = claim(connection, table.id, wait=waits)
+    busy = Busy(f"{table.name} is being refreshed by another session", hint="try again in a moment")
+    try:
+        claimed = claim(connection, table.id, wait=waits)
+    except DatabaseError as error:
+        # another session committed a refresh of it after our snapshot was taken
+        if error.sqlstate in (SERIALIZATION_FAILURE, Busy.sqlstate):
+            raise busy from error
+        raise
     if claimed is None:
-        raise Busy(f"{table.name} is being refreshed by another session", hint="try again in a moment")
+        raise busy
     if (claimed.query, claimed.mode) != (table.query, table.mode):
         raise _Altered
     return claimed

@@ -1,0 +1,45 @@
+"""Telling how a stream table is kept up to date, and why not better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pgtrickle.catalog.tables import find
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import RefreshMode
+from pgtrickle.plan.explaining import explanation
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.preparing import prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a stream table is refreshed; `text` is the whole plan, the same from run to run."""
+
+    name: RelationName
+    asked_mode: RefreshMode
+    effective_mode: RefreshMode
+    reason: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def explain(engine: Engine, name: str) -> Explanation:
+    """Compile the query, if it was not before, and describe what a refresh does."""
+    with engine.connection() as connection:
+        found = find(connection, name)
+    table, compilation = prepared(engine, found.id)
+    lines = [
+        f"stream table: {table.name}",
+        f"refresh mode: {compilation.effective_mode.value} (asked for: {table.mode.value})",
+    ]
+    if compilation.compiled is None:
+        lines.append(f"because: {compilation.reason}")
+        lines.append("result: PostgreSQL evaluates the whole query, and the difference is applied")
+    else:
+        lines.append(explanation(compilation.compiled))
+    return Explanation(
+        table.name, table.mode, compilation.effective_mode, compilation.reason, "\n".join(lines)
+    )

@@ -1,0 +1,44 @@
+"""Refreshing a stream table because somebody asked for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pgtrickle.catalog.outcomes import mark_error, record_failure
+from pgtrickle.catalog.tables import find
+from pgtrickle.model.errors import SourceChanged, UnknownStreamTable, UnsupportedQuery
+from pgtrickle.model.stream_table import Action, RefreshOutcome
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.story import Failure, refresh_all
+from pgtrickle.scheduler.grouping import groups
+from pgtrickle.scheduler.observing import defined
+
+
+def refresh(engine: Engine, name: str) -> RefreshOutcome:
+    """Bring a stream table to the newest snapshot, with those below it that it must agree with."""
+    with engine.connection() as connection:
+        table = find(connection, name)
+        graph = defined(connection).graph
+    (group,) = groups((table.id,), graph)
+    started = datetime.now(UTC)
+    results = refresh_all(engine, group, initiated_by="manual", waits=True)
+    for result in results:
+        if isinstance(result, Failure):
+            with engine.connection() as connection:
+                if isinstance(result.error, (SourceChanged, UnsupportedQuery)):
+                    mark_error(connection, result.table.id, str(result.error))
+                else:
+                    record_failure(
+                        connection,
+                        result.table.id,
+                        str(result.error),
+                        action=Action.DIFFERENTIAL,
+                        started_at=started,
+                        initiated_by="manual",
+                    )
+                connection.commit()
+            raise result.error
+    for result in results:
+        if isinstance(result, RefreshOutcome) and result.name == table.name:
+            return result
+    raise UnknownStreamTable(f"there is no stream table {name} any more")

@@ -1,0 +1,134 @@
+"""The sidecar's loop: look, decide, refresh, keep order, wait."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from pgtrickle.catalog.outcomes import mark_error, record_failure
+from pgtrickle.catalog.tables import stream_table
+from pgtrickle.model.errors import (
+    Busy,
+    ConnectionFailed,
+    PgTrickleError,
+    SourceChanged,
+    UnsupportedQuery,
+)
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTableId
+from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.story import Failure, Result, refresh_all
+from pgtrickle.scheduler.due import due
+from pgtrickle.scheduler.grouping import groups
+from pgtrickle.scheduler.observing import Definitions, Observation, observed
+from pgtrickle.scheduler.upkeep import rotate_buffers, tidy
+
+POLL_SECONDS = 0.1
+"""How long a change may wait until a tick sees it."""
+ROTATE_SECONDS = 2.0
+TIDY_SECONDS = 30.0
+RECONNECT_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshEvent:
+    """Something that happened to a stream table."""
+
+    name: RelationName
+    at: datetime
+    outcome: RefreshOutcome | None = None
+    error: PgTrickleError | None = None
+
+
+@dataclass(slots=True)
+class Loop:
+    """One sidecar. Any number of them may serve one database."""
+
+    engine: Engine
+    on_event: Callable[[RefreshEvent], None]
+    _known: Definitions | None = None
+    _rotated: float = field(default=0.0)
+    _tidied: float = field(default=0.0)
+
+    def serve(self, stop: threading.Event) -> None:
+        """Tick until stopped; a lost connection is taken up again."""
+        while not stop.is_set():
+            try:
+                self._serve(stop)
+            except ConnectionFailed as lost:
+                self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), error=lost))
+                stop.wait(RECONNECT_SECONDS)
+
+    def _serve(self, stop: threading.Event) -> None:
+        with self.engine.connection() as connection:
+            while not stop.is_set():
+                try:
+                    has_worked = self.tick(connection, stop)
+                except DatabaseError as error:
+                    raise ConnectionFailed("the database went away", hint="waiting for it") from error
+                if not has_worked:
+                    stop.wait(POLL_SECONDS)
+
+    def tick(self, connection: Connection, stop: threading.Event) -> bool:
+        """Look once, and refresh what is due; whether anything was."""
+        seen = observed(connection, self._known, self.engine)
+        self._known = seen.definitions
+        chosen = due(seen.candidates, seen.now, seen.definitions.graph)
+        has_worked = False
+        for group in groups(chosen, seen.definitions.graph):
+            if stop.is_set():
+                break
+            has_worked |= self._refreshed(connection, group, seen)
+        self._keep_order(connection)
+        return has_worked
+
+    def _refreshed(self, connection: Connection, group: tuple[StreamTableId, ...], seen: Observation) -> bool:
+        started = datetime.now(UTC)
+        try:
+            results = refresh_all(self.engine, group, initiated_by=self._initiator(group, seen), waits=False)
+        except Busy:
+            return False
+        except PgTrickleError as error:
+            results = self._all_failed(group, seen, error)
+        for result in results:
+            self._note(connection, result, started)
+        return any(not isinstance(r, RefreshOutcome) or r.action is not Action.SKIP for r in results)
+
+    def _initiator(self, group: tuple[StreamTableId, ...], seen: Observation) -> str:
+        asked = {candidate.id for candidate in seen.candidates if candidate.refresh_requested}
+        return "manual" if asked & set(group) else "scheduler"
+
+    def _all_failed(
+        self, group: tuple[StreamTableId, ...], seen: Observation, error: PgTrickleError
+    ) -> list[Result]:
+        with self.engine.connection() as connection:
+            return [Failure(stream_table(connection, table), error) for table in group]
+
+    def _note(self, connection: Connection, result: Result, started: datetime) -> None:
+        now = datetime.now(UTC)
+        if isinstance(result, RefreshOutcome):
+            if result.action is not Action.SKIP:
+                self.on_event(RefreshEvent(result.name, now, outcome=result))
+            return
+        table, error = result.table, result.error
+        if isinstance(error, (SourceChanged, UnsupportedQuery)):
+            # trying again cannot help; altering the query, or the source, can
+            mark_error(connection, table.id, str(error))
+        else:
+            action = table.effective_mode.value if table.effective_mode else Action.REINITIALIZE.value
+            record_failure(connection, table.id, str(error), action=Action(action), started_at=started)
+        connection.commit()
+        self.on_event(RefreshEvent(table.name, now, error=error))
+
+    def _keep_order(self, connection: Connection) -> None:
+        clock = time.monotonic()
+        if clock - self._rotated >= ROTATE_SECONDS:
+            self._rotated = clock
+            rotate_buffers(connection)
+        if clock - self._tidied >= TIDY_SECONDS:
+            self._tidied = clock
+            tidy(connection)

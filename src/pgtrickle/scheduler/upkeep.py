@@ -1,0 +1,50 @@
+"""What keeps a database in order between refreshes: small buffers, complete triggers, short history."""
+
+from __future__ import annotations
+
+from pgtrickle.capture.repair import missing_triggers, repair
+from pgtrickle.capture.rotate import captured_sources, release_unused, rotate
+from pgtrickle.catalog.dependencies import forget_dropped
+from pgtrickle.catalog.outcomes import mark_reinit, prune
+from pgtrickle.model.errors import PgTrickleError
+from pgtrickle.model.stream_table import RelationId, StreamTableId
+from pgtrickle.postgres.connection import Connection
+
+
+def rotate_buffers(connection: Connection) -> None:
+    """Empty what all have read."""
+    for relation in captured_sources(connection):
+        connection.commit()
+        rotate(connection, relation)
+    connection.commit()
+
+
+def tidy(connection: Connection) -> None:
+    """Forget what is gone, release what nobody reads, and mend triggers that are missing."""
+    forget_dropped(connection)
+    connection.commit()
+    release_unused(connection)
+    connection.commit()
+    for trigger in missing_triggers(connection):
+        connection.commit()
+        try:
+            repair(connection, trigger.source)
+        except PgTrickleError:
+            # the table is busy or no longer ours; the next round tries again
+            connection.rollback()
+            continue
+        what = "off" if trigger.is_disabled else "missing"
+        for table in _readers(connection, trigger.source):
+            mark_reinit(connection, table, f"trigger {trigger.trigger} of {trigger.table} was {what}")
+        connection.commit()
+    prune(connection)
+    connection.commit()
+
+
+def _readers(connection: Connection, source: RelationId) -> list[StreamTableId]:
+    rows = connection.execute(
+        "select distinct pgt_id from pgtrickle.pgt_dependencies"
+        " where source_relid = %s and source_type in ('table', 'stream_table')",
+        (source,),
+    ).fetchall()
+    return [StreamTableId(row[0]) for row in rows]
