@@ -65,9 +65,9 @@ def check_installed(connection: Connection) -> None:
 
 def install(connection: Connection) -> list[str]:
     """Bring the database to this version, in one transaction; tells in sentences what was done."""
-    check_writable(connection)
     try:
         with connection.transaction():
+            check_writable(connection)
             return _install(connection)
     except DatabaseError as error:
         raise refused(error) from error
@@ -75,11 +75,11 @@ def install(connection: Connection) -> list[str]:
 
 def uninstall(connection: Connection, *, drop_tables: bool = False) -> list[str]:
     """Take out the triggers and schemas. Stream tables stay as ordinary tables, unless asked otherwise."""
-    check_writable(connection)
-    if installed_version(connection) is None:
-        return ["pgtrickle is not installed here; nothing was done."]
     try:
         with connection.transaction():
+            check_writable(connection)
+            if installed_version(connection) is None:
+                return ["pgtrickle is not installed here; nothing was done."]
             return _uninstall(connection, drop_tables)
     except DatabaseError as error:
         raise refused(error) from error

@@ -108,9 +108,10 @@ $$;
 create or replace function pgtrickle.altered_condition(source oid, numbers smallint[]) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select coalesce(format('exists (select from (values %s) as e(name, type) where not exists ('
-        'select from pg_attribute a where a.attrelid = tg_relid and a.attname = e.name and a.atttypid = e.type))',
-        string_agg(format('(%L::name, %s::oid)', column_name, type_id), ', ')), 'false')
+    select case when count(*) = 0 then 'false' else format('exists (select from (values %s) as e(name, type) '
+        'where not exists (select from pg_attribute a '
+        'where a.attrelid = tg_relid and a.attname = e.name and a.atttypid = e.type))',
+        string_agg(format('(%L::name, %s::oid)', column_name, type_id), ', ')) end
     from pgtrickle.relied_on(source, numbers)
 $$;
 

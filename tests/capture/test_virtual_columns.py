@@ -1,0 +1,31 @@
+"""Virtual generated columns, which PostgreSQL 18 has, are not stored and yet captured."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.on_postgres(18)
+
+
+def test_virtual_generated_columns_are_captured(source, follow):
+    orders = source("orders(id int, amount int, double int generated always as (amount * 2) virtual)")
+    reader = follow("orders")
+    orders.change("insert into orders(id, amount) values (1, 10)", "update orders set amount = 11")
+    assert reader.changes() == {"(1,11,22)": 1}
+
+
+def test_renaming_what_a_virtual_column_is_computed_from_does_not_stop_writers(source, follow):
+    orders = source("orders(amount int, double int generated always as (amount * 2) virtual)")
+    follow("orders", "select double from orders")
+    orders.change("alter table orders rename amount to price", "insert into orders(price) values (10)")
+
+
+def test_a_partition_that_computes_a_column_otherwise_is_refused(source, follow, app):
+    events = source("events(a int, b int generated always as (a * 2) virtual) partition by range (a)")
+    events.change(
+        "create table events_1(a int, b int generated always as (a * 3) virtual)",
+        "grant select, trigger on events_1 to trickle",
+        "alter table events attach partition events_1 for values from (0) to (9)",
+    )
+    with pytest.raises(Exception, match="computes column b otherwise"):
+        follow("events")

@@ -1,0 +1,144 @@
+"""What cannot be a stream table is refused with a reason and a hint, and changes nothing."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+CREATE = "select pgtrickle.create_stream_table(%s, %s, %s)"
+
+REFUSED = [
+    pytest.param("bad", "selec 1", "1s", "42601", "syntax error", id="a syntax error"),
+    pytest.param("bad", "", "1s", "22023", "empty", id="no query"),
+    pytest.param("bad", "select nope from orders", "1s", "42703", "nope", id="an unknown column"),
+    pytest.param("bad", "select 1 from nope", "1s", "42P01", "nope", id="an unknown table"),
+    pytest.param("bad", "select 1; drop table orders", "1s", "42601", "one SELECT", id="two statements"),
+    pytest.param("bad", "delete from orders returning id", "1s", "42601", "delete", id="a writing statement"),
+    pytest.param("bad", "select id, id from orders", "1s", "42701", "id", id="a column twice"),
+    pytest.param("bad", "select from orders", "1s", "42P16", "no columns", id="no columns"),
+    pytest.param("bad", "select random() from orders", "1s", "0A000", "random", id="a volatile function"),
+    pytest.param("bad", "select id from noisy", "1s", "0A000", "random", id="a volatile function in a view"),
+    pytest.param("bad", "select relname from pg_class", "1s", "0A000", "pg_catalog.pg_class", id="a catalog"),
+    pytest.param(
+        "bad", "select 1 from information_schema.tables", "1s", "0A000", "catalog", id="a catalog view"
+    ),
+    pytest.param("bad", "select id from scratch", "1s", "0A000", "scratch", id="a temporary table"),
+    pytest.param("bad", "select id from fast", "1s", "0A000", "unlogged", id="an unlogged table"),
+    pytest.param("bad", "select id from frozen", "1s", "0A000", "materialized", id="a materialized view"),
+    pytest.param("bad", "select last_value from counter", "1s", "0A000", "counter", id="a sequence"),
+    pytest.param(
+        "bad", "select tableoid as t from orders", "1s", "0A000", "system column", id="a system column"
+    ),
+    pytest.param("bad", "select ctid from orders", "1s", "42701", "ctid", id="a column named like one"),
+    pytest.param(
+        "bad", "select current_user as me from orders", "1s", "0A000", "CURRENT_USER", id="who is asking"
+    ),
+    pytest.param("bad", "select id from orders for update", "1s", "0A000", "FOR UPDATE", id="a row lock"),
+    pytest.param(
+        "bad", "select id from orders tablesample system (5)", "1s", "0A000", "TABLESAMPLE", id="a sample"
+    ),
+    pytest.param(
+        "bad", "select peek(id) from orders", "1s", "0A000", "peek", id="a function that reads tables"
+    ),
+    pytest.param("bad", "select mine(id) from orders", "1s", "42501", "mine", id="a function of a user"),
+    pytest.param(
+        "bad", "select id::picky from orders", "1s", "42501", "mine", id="a domain checked by a user"
+    ),
+    pytest.param("bad", "select mysum(id) from orders", "1s", "42501", "mine", id="an aggregate of a user"),
+    pytest.param(
+        "bad",
+        "select table_to_xml('orders', true, true, '')",
+        "1s",
+        "0A000",
+        "table_to_xml",
+        id="a hidden read",
+    ),
+    pytest.param(
+        "bad", "select pgt_id from pgtrickle.pgt_stream_tables", "1s", "0A000", "pgtrickle", id="ourselves"
+    ),
+    pytest.param("orders", "select id from orders", "1s", "42P07", "orders", id="a name that exists"),
+    pytest.param("a.b.c", "select id from orders", "1s", "42602", "a.b.c", id="a name of three parts"),
+    pytest.param("bad name", "select id from orders", "1s", "42602", "bad name", id="a name with a blank"),
+    pytest.param("", "select id from orders", "1s", "42602", "''", id="no name"),
+    pytest.param("x" * 64, "select id from orders", "1s", "42602", "xxx", id="a name too long"),
+    pytest.param("nope.bad", "select id from orders", "1s", "3F000", "nope", id="an unknown schema"),
+    pytest.param("pgtrickle.bad", "select id from orders", "1s", "3F000", "pgtrickle", id="our schema"),
+    pytest.param("bad", "select id from orders", "soon", "22023", "soon", id="a bad schedule"),
+    pytest.param("bad", "select id from orders", "0s", "22023", "0s", id="a schedule of nothing"),
+    pytest.param("bad", "select id from orders", "-5", "22023", "-5", id="a schedule in the past"),
+    pytest.param("bad", "select id from orders", "*/5 * * * *", "0A000", "cron", id="a cron schedule"),
+]
+
+
+@pytest.fixture
+def shop(source, app):
+    source("orders(id int, amount int)", rows=[(1, 10)])
+    for statement in (
+        "create view noisy as select id, random() as r from orders",
+        "create temporary table scratch(id int)",
+        "create unlogged table fast(id int)",
+        "create materialized view frozen as select 1 as id",
+        "create sequence counter",
+        "create function peek(int) returns int stable language sql as 'select max(amount) from orders'",
+        "create function mine(int, int) returns int immutable language sql as 'select $1'",
+        "create function mine(int) returns int immutable language sql as 'select $1'",
+        "create domain picky as int check (mine(value) > 0)",
+        "create aggregate mysum(int) (sfunc = mine, stype = int)",
+    ):
+        app.execute(statement)
+
+
+@pytest.mark.parametrize(("name", "query", "schedule", "sqlstate", "says"), REFUSED)
+def test_it_is_refused_and_changes_nothing(shop, app, admin, name, query, schedule, sqlstate, says):
+    before = objects(admin)
+    with pytest.raises(psycopg.Error) as refusal:
+        app.execute(CREATE, (name, query, schedule))
+    assert refusal.value.sqlstate == sqlstate
+    assert says in str(refusal.value.diag.message_primary)
+    assert refusal.value.diag.message_hint
+    assert objects(admin) == before
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("refresh_mode", "SOMETIMES"),
+        ("cdc_mode", "psychic"),
+        ("cdc_mode", "wal"),
+        ("diamond_consistency", "maybe"),
+        ("diamond_schedule_policy", "laziest"),
+    ],
+)
+def test_a_bad_option_is_refused_with_what_is_allowed(shop, app, option, value):
+    with pytest.raises(psycopg.Error, match=value) as refusal:
+        app.execute(
+            f"select pgtrickle.create_stream_table('s', 'select id from orders', {option} => '{value}')"
+        )
+    assert refusal.value.diag.message_hint
+
+
+def test_unknown_stream_tables_are_named(app):
+    for call in ("drop_stream_table('nope')", "alter_stream_table('nope')", "get_refresh_history('nope')"):
+        with pytest.raises(psycopg.errors.UndefinedTable, match="nope"):
+            app.execute(f"select * from pgtrickle.{call}")
+
+
+def test_direct_writes_are_refused_with_a_hint(shop, app, admin):
+    app.execute(CREATE, ("s", "select id from orders", None))
+    for statement in ("insert into s values (1)", "delete from s", "update s set id = 1", "truncate s"):
+        for writer in (app, admin):
+            with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match=r"public\.s") as refusal:
+                writer.execute(statement)
+            assert "sources" in (refusal.value.diag.message_hint or "")
+    app.execute("set pgtrickle.applying = 'on'")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+        app.execute("insert into s values (1)")
+
+
+def objects(admin: psycopg.Connection) -> list[tuple[str]]:
+    """Everything that a half-done creation could have left."""
+    return admin.execute(
+        "select relname::text from pg_class where relname !~ '^pg_toast' union all"
+        " select tgname from pg_trigger union all select proname from pg_proc union all"
+        " select pgt_name from pgtrickle.pgt_stream_tables order by 1"
+    ).fetchall()
