@@ -296,9 +296,12 @@ def _carried_out(
 
 def _enter_settings(session: Session, table: StreamTable) -> None:
     """Evaluate as the session that created the stream table would have."""
+    names, values = [list(part) for part in zip(*table.settings, strict=True)]
     for connection in dict.fromkeys((session.write, session.read)):
-        for name, value in table.settings:
-            connection.execute("select set_config(%s, %s, true)", (name, value))
+        connection.execute(
+            "select set_config(s.name, s.value, true) from unnest(%s::text[], %s::text[]) as s(name, value)",
+            (names, values),
+        )
 
 
 def _explained(table: StreamTable, error: PgTrickleError | DatabaseError) -> PgTrickleError:

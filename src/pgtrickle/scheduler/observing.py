@@ -124,5 +124,6 @@ def _schedule(text: str | None) -> Schedule:
 def _has_changes(table: StreamTableId, schema: str, name: str, frontier: str) -> sql.Composed:
     return sql.SQL(
         "select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_id = {id} and exists ("
-        "select from {buffer} b where b.xid >= pg_snapshot_xmin(s.{frontier}) and not pg_visible_in_snapshot(b.xid, s.{frontier}))"
+        "select from {buffer} b where b.xid >= pg_snapshot_xmin(s.{frontier})"
+        " and not pg_visible_in_snapshot(b.xid, s.{frontier}))"
     ).format(id=sql.Literal(table), buffer=sql.Identifier(schema, name), frontier=sql.Identifier(frontier))
