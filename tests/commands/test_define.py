@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from pgtrickle.commands import define
@@ -22,7 +20,7 @@ def test_a_locked_source_is_tried_again(database, orders, connect, monkeypatch):
     writer = connect(APP)
     writer.execute("insert into orders values (1)")
     # the writer commits while the command pauses
-    monkeypatch.setattr(time, "sleep", lambda _: writer.commit())
+    monkeypatch.setattr(define, "sleep", lambda _: writer.commit())
     define.create(database.dsn(APP), "copy", QUERY, {})
     assert writer.execute("select pgtrickle.find_stream_table('copy') is not null").fetchall() == [(True,)]
 

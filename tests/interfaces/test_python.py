@@ -43,8 +43,8 @@ def test_a_stream_table_from_creation_to_drop(trickle, orders, admin):
     )
     assert admin.execute("select * from sales").fetchall() == [("north", 11)]
     assert trickle.explain("sales").effective_mode is RefreshMode.DIFFERENTIAL
-    assert [table.rows for table in trickle.verify("sales")] == [1]
     assert [past.action for past in trickle.history("sales")] == [Action.DIFFERENTIAL, Action.REINITIALIZE]
+    assert [table.rows for table in trickle.verify("sales")] == [1]
     assert trickle.status("sales").status is Status.ACTIVE
     trickle.drop_stream_table("sales")
     assert trickle.list() == []

@@ -100,7 +100,17 @@ def _standby_of(primary: Server, programs: Path) -> Iterator[Server]:
     (directory / "password").write_text(primary.password)
     if account.user is not None and account.group is not None:
         shutil.chown(data, account.user, account.group)
-    copying = [programs / "pg_basebackup", "-d", primary.dsn(), "-D", data, "-R", "-c", "fast", "--no-sync"]
+    copying: list[str | Path] = [
+        programs / "pg_basebackup",
+        "-d",
+        primary.dsn(),
+        "-D",
+        data,
+        "-R",
+        "-c",
+        "fast",
+        "--no-sync",
+    ]
     try:
         subprocess.run(
             copying,

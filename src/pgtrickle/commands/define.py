@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
+from time import sleep
 from typing import Final
 
 from pgtrickle.commands.opening import check_known, opened
@@ -67,7 +67,7 @@ def _call(connection: Connection, function: str, arguments: Options) -> None:
                 raise
             if pause is None:
                 raise _busy(error) from error
-            time.sleep(pause)
+            sleep(pause)
 
 
 def _busy(error: DatabaseError) -> Busy:

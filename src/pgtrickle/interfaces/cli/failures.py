@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 
 from pgtrickle.interfaces.cli.printing import errors
 from pgtrickle.interfaces.cli.secrecy import DSN_VARIABLE
-from pgtrickle.model.errors import ConnectionFailed, Diverged, PgTrickleError
+from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
 from pgtrickle.postgres.connection import DatabaseError, refused
 
 
@@ -59,14 +59,9 @@ def reported(*, is_debugging: bool) -> Iterator[None]:
 
 
 def line(error: PgTrickleError) -> str:
-    """The message and the hint on one line; rows that differ follow on lines of their own."""
-    first, rows = error.message, ""
-    if isinstance(error, Diverged):
-        first, _, rows = error.message.partition("\n")
-    text = f"{_sentence(first)}."
-    if error.hint:
-        text += f" Hint: {_sentence(error.hint)}"
-    return f"{text}\n{rows}" if rows else text
+    """The message and the hint on one line."""
+    text = f"{_sentence(error.message)}."
+    return f"{text} Hint: {_sentence(error.hint)}" if error.hint else text
 
 
 def _told(error: PgTrickleError, is_debugging: bool) -> Failed:

@@ -101,7 +101,7 @@ def _stop_on_signals(stop: threading.Event) -> None:
 def _tell(event: RefreshEvent) -> None:
     """One line: time, table, what was done, rows, time taken, why."""
     text = Text(event.at.astimezone().strftime("%H:%M:%S") + "  ", style="dim")
-    text.append(f"{event.name!s:<30}  ", style="bold")
+    text.append(f"{_name(event) or 'the database':<30}  ", style="bold")
     if event.error is not None:
         text.append(f"error {event.error.code}: {line(event.error)}", style="red")
     elif event.outcome is not None:
@@ -119,7 +119,7 @@ def _tell_json(event: RefreshEvent) -> None:
     print_json_line(
         {
             "at": event.at,
-            "name": event.name,
+            "name": _name(event),
             "action": done.action if done else None,
             "rows_inserted": done.rows_inserted if done else 0,
             "rows_deleted": done.rows_deleted if done else 0,
@@ -128,6 +128,11 @@ def _tell_json(event: RefreshEvent) -> None:
             "error": {"code": error.code, "message": error.message, "hint": error.hint} if error else None,
         }
     )
+
+
+def _name(event: RefreshEvent) -> str | None:
+    """The stream table that the event is about; None where it is about all."""
+    return str(event.name) if event.name.name else None
 
 
 def _settings(given: list[str]) -> dict[str, str]:

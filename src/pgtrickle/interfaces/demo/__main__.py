@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
+from pgtrickle.commands.look import standings_on
 from pgtrickle.embedded import embedded_server
 from pgtrickle.interfaces.cli.failures import Failed, reported
 from pgtrickle.interfaces.cli.printing import output
@@ -24,11 +25,13 @@ from pgtrickle.interfaces.demo.shop import EXAMPLES, fill
 from pgtrickle.interfaces.demo.writer import Writer
 from pgtrickle.interfaces.python import Trickle, connect
 from pgtrickle.model.errors import PgTrickleError
+from pgtrickle.model.stream_table import Status
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.connection import connect as connect_to
 
 _REDRAW_SECONDS = 0.5
 _LINE_SECONDS = 2.0
+_POLL_SECONDS = 0.1
 
 Seconds = Annotated[float | None, typer.Option("--seconds", min=1, help="End after so many seconds.")]
 Seed = Annotated[int, typer.Option("--seed", help="Other numbers, other customers.")]
@@ -45,8 +48,10 @@ def demo(seconds: Seconds = None, seed: Seed = 1) -> None:
         writer = Writer(dsn, stop, seed)
         connection = stack.enter_context(connect_to(dsn, autocommit=True, application_name="demo screen"))
         with _sidecar(trickle, stop, board):
-            writer.start()
             try:
+                with _step(f"Loading {len(EXAMPLES)} stream tables"):
+                    _await_loaded(connection, stop)
+                writer.start()
                 _show(connection, board, writer, stop, seconds)
             finally:
                 stop.set()
@@ -110,6 +115,13 @@ def _sidecar(trickle: Trickle, stop: threading.Event, board: Board) -> Iterator[
         raise failures[0]
 
 
+def _await_loaded(connection: Connection, stop: threading.Event) -> None:
+    """Wait until every stream table has had its first rows, or has failed to."""
+    while any(table.status is Status.INITIALIZING for table in standings_on(connection)):
+        if stop.wait(_POLL_SECONDS):
+            return
+
+
 def _show(
     connection: Connection, board: Board, writer: Writer, stop: threading.Event, seconds: float | None
 ) -> None:
@@ -131,25 +143,24 @@ def _show(
 
 
 def _summarised(trickle: Trickle, connection: Connection, board: Board) -> bool:
-    """Catch up, compare every stream table with its query, print it all; whether everything is right."""
+    """Compare every stream table with its query, and print it all; whether everything is right."""
     verified: dict[str, bool] = {}
     problems = [f"{name}: {error}" for name, error in board.errors]
     for table in trickle.list():
         name = str(table.name)
         try:
-            trickle.refresh(name)
-            trickle.verify(name)
-            verified[name] = True
+            verified[name] = bool(trickle.verify(name))
         except PgTrickleError as error:
             verified[name] = False
             problems.append(f"{name}: {error}")
     console = output()
+    console.print()
     console.print(screen.summary(look(connection), board, verified))
     for problem in problems:
         console.print(problem, style="red", soft_wrap=True)
-    if not problems:
+    if not problems and all(verified.values()):
         console.print(f"All {len(verified)} stream tables equal their queries.", style="green")
-    return not problems
+    return not problems and all(verified.values())
 
 
 def main() -> int:

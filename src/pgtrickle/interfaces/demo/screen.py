@@ -24,9 +24,9 @@ _SHOWS = {example.name: example.shows for example in EXAMPLES}
 
 def live(look: Look, board: Board, written: Written, seconds: float) -> RenderableType:
     """Everything at a glance: what is written, how the stream tables follow, a few of their rows."""
-    parts: list[RenderableType] = [_headline(written, board, seconds), _tables(look, board)]
+    parts: list[RenderableType] = [_headline(written, board, seconds), "", _tables(look, board), ""]
     parts += [_reason(table) for table in look.tables if table.downgrade_reason]
-    parts.append(Columns([_sample(sample) for sample in look.samples], padding=(1, 3)))
+    parts += ["", Columns([_sample(sample) for sample in look.samples], padding=(0, 3))]
     if board.errors:
         name, error = board.errors[-1]
         parts.append(Text(f"{name}: {error}", style="red"))
@@ -48,6 +48,8 @@ def summary(look: Look, board: Board, verified: Mapping[str, bool]) -> Renderabl
     """What all refreshes did, and whether each stream table equals its query."""
     screen = _grid("stream table", "mode", "refreshes", "inserted", "deleted", "median", "95 %", "first load")
     screen.add_column("equals its query")
+    for index in range(2, 8):
+        screen.columns[index].justify = "right"
     for table in look.tables:
         work = board.work(table.name)
         is_equal = verified.get(str(table.name))
@@ -88,7 +90,7 @@ def _tables(look: Look, board: Board) -> Table:
         screen.add_row(
             Text(str(table.name), style="bold"),
             _SHOWS.get(str(table.name), ""),
-            words.mode(table),
+            _mode(table),
             words.count(look.rows.get(str(table.name))),
             _freshness(table),
             Text(last.action.value if last else "–"),
@@ -97,6 +99,10 @@ def _tables(look: Look, board: Board) -> Table:
             Text(words.count(last.rows_deleted if last else None), style="magenta"),
         )
     return screen
+
+
+def _mode(table: Standing) -> str:
+    return table.effective_refresh_mode.value if table.effective_refresh_mode else "–"
 
 
 def _freshness(table: Standing) -> Text:
@@ -136,7 +142,7 @@ def _first_load(board: Board, table: Standing) -> float | None:
 
 
 def _grid(*headers: str) -> Table:
-    screen = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    screen = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
     for header in headers:
         screen.add_column(header, no_wrap=True)
     return screen

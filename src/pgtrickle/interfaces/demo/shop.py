@@ -44,7 +44,7 @@ EXAMPLES: Final = (
            from shop.orders group by customer""",
     ),
     Example(
-        "shop.bought_together_with_region",
+        "shop.region_categories",
         "three-way join, distinct",
         "1s",
         """select distinct c.region, p.category
