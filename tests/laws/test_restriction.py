@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pgtrickle.plan.deltas import versions_of
 from pgtrickle.plan.expressions import column
-from pgtrickle.plan.operators import Aggregate, GroupKey, Join, Operator
+from pgtrickle.plan.operators import Aggregate, Distinct, GroupKey, Join, Operator, UnionAll
 from pgtrickle.plan.program import ReadKind
 from pgtrickle.plan.restriction import Binding
 from pgtrickle.plan.tracing import traced
@@ -66,6 +66,53 @@ def test_what_can_be_traced_when_all_has_changed_can_be_when_less_has(op, more):
         part = versions_of(op, more).delta
         if part is not None and whole is not None and traced(Binding().bound(whole), (shown.name,)):
             assert traced(Binding().bound(part), (shown.name,))
+
+
+@st.composite
+def looked_up(draw: st.DrawFn) -> Operator:
+    """A scan joined by one equality with a result of another scan."""
+    names = Names()
+    left, below = draw(trees.scans(names, SOURCES)), draw(trees.scans(names, SOURCES))
+    right: Operator = draw(
+        st.one_of(
+            st.lists(trees.scalars(below), min_size=1, max_size=2).map(
+                lambda e: trees.project(below, e, names)
+            ),
+            trees.groups(below, names).filter(lambda grouped: bool(grouped.keys)),
+            trees.unions(below, draw(trees.scans(names, SOURCES)), names),
+            st.just(Distinct(below)),
+        )
+    )
+    keys = [c.name for c in right.columns if c.type is not trees.BOOLEAN]
+    pair = (draw(st.sampled_from(sorted(left.names))), draw(st.sampled_from(keys)))
+    return draw(st.sampled_from([Join(left, right, (pair,)), Join(right, left, ((pair[1], pair[0]),))]))
+
+
+@law
+@given(op=looked_up(), world=trees.worlds(), more=supersets)
+def test_a_lookup_through_any_operator_never_changes_the_answer(op, world, more):
+    delta = versions_of(op, world.changed | more).delta
+    if delta is not None:
+        binding = Binding()
+        bound = binding.bound(delta)
+        restricted = read_all(tuple(binding.reads), world)
+        assert folded(evaluated(bound, restricted)) == folded(evaluated(delta, world))
+
+
+def test_a_key_reaches_every_arm_of_a_union():
+    names = Names()
+    left, one, other = (trees.scan(table, names) for table in SOURCES)
+    arms = [trees.project(arm, [column(f"{arm.alias}.b")], names) for arm in (one, other)]
+    op = Join(left, UnionAll(tuple(arms)), ((f"{left.alias}.a", arms[0].columns[0].name),))
+    binding = Binding()
+    delta = versions_of(op, frozenset({SOURCES[0].relation})).delta
+    assert delta is not None
+    binding.bound(delta)
+    assert [(r.name, [lookup.columns for lookup in r.lookups]) for r in binding.reads] == [
+        (f"change_of_{left.alias}", []),
+        (f"rows_of_{one.alias}", [('t."b"',)]),
+        (f"rows_of_{other.alias}", [('t."b"',)]),
+    ]
 
 
 @st.composite

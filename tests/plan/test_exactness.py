@@ -49,7 +49,7 @@ COLUMNS: dict[str, tuple[str, list[str]]] = {
     "z": ("timestamp with time zone", TIMESTAMPS),
     "h": ("uuid", NASTY["uuid"]),
 }
-COMPARED = ["i s", "i j", "i l", "m w", "m i", "f g", "f r", "d e", "x y", "c k"]
+COMPARED = ["i s", "i j", "i l", "m i", "f g", "f r", "d e", "x y", "c k"]
 EXACT = [
     *(f"{a} {sign} {b}" for a, b in map(str.split, COMPARED) for sign in ("=", "<>", "<", "<=", ">", ">=")),
     *("t = u", "t <> u", "t = v", "p = q", "p <> q", "h = h", "z = z", "z < z", "i = 7", "m > 1", "l < -1"),
@@ -57,7 +57,7 @@ EXACT = [
     *("p and q", "p or q", "not p", "not (p and i = j)", "p and (q or i < j)", "p or i = j and q"),
     *("i is null", "not (t is null)", "p is true", "q is false", "(i = j) is true", "(i < j) is null"),
     *("i + j", "i - l", "s + 1", "s * i", "l * 2", "m + w", "m - i", "m * w", "m * i + w", "(m - 1) * 2"),
-    *("case when p then i else j end", "case when i < j then m when q then w end", "case when p then t end"),
+    *("case when p then i else j end", "case when p then t end"),
     *(
         "coalesce(i, j)",
         "coalesce(t, u)",
@@ -66,8 +66,14 @@ EXACT = [
         "coalesce(i, 0)",
         "coalesce(p, false)",
     ),
-    *("m + w < m * 2", "i + 1 = j", "case when p then 1 else 0 end", "coalesce(x, y)", "null"),
+    *("i + 1 = j", "case when p then 1 else 0 end", "coalesce(x, y)", "null"),
 ]
+MIXED = [
+    *(f"m {sign} w" for sign in ("=", "<>", "<", "<=", ">", ">=")),
+    *("m + w < m * 2", "m * m < w", "coalesce(m, w)", "case when i < j then m when q then w end"),
+]
+"""Numbers of different scales: left to itself, Spark cuts decimals off to bring them together."""
+
 REFUSED = [
     *(
         "i / j",
@@ -137,8 +143,19 @@ def rows(described, connection, spark):
     return Rows(described, connection, spark)
 
 
-def test_every_trusted_form_gives_the_same_answer(rows, connection):
-    expressions = [Expression(sqlglot.parse_one(text, dialect="postgres")) for text in EXACT]
+def test_every_trusted_form_gives_the_same_answer(rows):
+    assert differing(rows, EXACT) == []
+
+
+@pytest.mark.xfail(reason="Spark rounds the finer of two decimals of 38 digits before it compares them")
+def test_numbers_of_different_scales_give_the_same_answer(rows):
+    assert differing(rows, MIXED) == []
+
+
+def differing(rows: Rows, texts: list[str]) -> list[str]:
+    """The expressions to which the engines give different answers on some row."""
+    connection = rows.connection
+    expressions = [Expression(sqlglot.parse_one(text, dialect="postgres")) for text in texts]
     types = expression_types(connection, "pg_temp.numbered as t", [_over(e) for e in expressions])
     carriers = [
         decimal(type_, spark_scale(e, rows.columns)) if type_.base == "numeric" else carrier_of(type_)
@@ -153,10 +170,10 @@ def test_every_trusted_form_gives_the_same_answer(rows, connection):
     different = {
         text
         for row, other in zip(wanted, found, strict=True)
-        for text, a, b in zip(EXACT, row, other, strict=True)
+        for text, a, b in zip(texts, row, other, strict=True)
         if not _is_same(a, b)
     }
-    assert sorted(different) == []
+    return sorted(different)
 
 
 def _over(expression: Expression) -> str:
@@ -164,7 +181,7 @@ def _over(expression: Expression) -> str:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    return one == other or (one != one and other != other)
+    return bool(one == other or (one != one and other != other))
 
 
 def test_forms_that_nobody_has_compared_are_refused(described):
