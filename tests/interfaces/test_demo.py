@@ -26,7 +26,7 @@ def test_the_demonstration_follows_verifies_and_leaves_nothing_behind():
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=280,
             check=False,
         )
         left = list(directory.glob("pgtrickle-*"))

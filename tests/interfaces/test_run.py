@@ -29,7 +29,7 @@ def test_the_sidecar_follows_until_sigterm_and_keeps_its_password(database, sour
         database.dsn(TRICKLE),
     ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    watchdog = threading.Timer(120, process.kill)
+    watchdog = threading.Timer(280, process.kill)
     watchdog.start()
     try:
         assert process.stdout is not None

@@ -16,11 +16,14 @@ class Copied:
     the sums never shrink, and lag a little behind.
     """
 
+    is_copying: bool = False
     _counts: dict[tuple[int, object, str], int] = field(default_factory=dict)
 
     def look(self, connection: Connection) -> None:
         """Take in what is being copied right now."""
-        for pid, began, direction, rows in connection.execute(load("pgtrickle.commands", "sql/copies.sql")):
+        found = connection.execute(load("pgtrickle.commands", "sql/copies.sql")).fetchall()
+        self.is_copying = bool(found)
+        for pid, began, direction, rows in found:
             self._counts[pid, began, direction] = rows
 
     @property

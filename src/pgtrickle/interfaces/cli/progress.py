@@ -67,10 +67,12 @@ class Waiting:
                 self._show(copied, total)
 
     def _show(self, copied: Copied, total: int | None) -> None:
-        rows = f"{count(copied.read)} rows read" if copied.read else ""
-        if copied.read and total:
-            rows = f"{count(copied.read)} of about {count(total)} rows read"
+        """The bar fills while rows are read; between reading and writing nobody counts, so it only moves."""
+        read = count(copied.read)
+        rows = f"{read} of about {count(total)} rows read" if total else f"{read} rows read"
         if copied.staged:
             rows += f", {count(copied.staged)} staged"
-        known = total if copied.read else None
-        self._progress.update(self._task, total=known, completed=min(copied.read, total or 0), rows=rows)
+        if copied.is_copying:
+            self._progress.update(self._task, total=total, completed=min(copied.read, total or 0), rows=rows)
+        elif copied.read:
+            self._progress.update(self._task, total=None, rows="all rows read, computing")

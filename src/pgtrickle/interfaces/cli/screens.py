@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -136,7 +135,7 @@ def _notes(table: Standing) -> list[RenderableType]:
 
 
 def _note(table: Standing, label: str, text: str, style: str) -> RenderableType:
-    return Padding(Text.assemble((str(table.name), "bold"), f": {label} ", (_one_line(text), style)), (0, 0))
+    return Text.assemble((str(table.name), "bold"), f": {label} ", (_one_line(text), style))
 
 
 def _one_line(text: str) -> str:
