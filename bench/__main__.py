@@ -1,0 +1,70 @@
+"""`python -m bench`: run the measurements, print the table, write the JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from bench.bulk_insert import bulk_insert
+from bench.distributed_read import distributed_read
+from bench.figures import Figure
+from bench.first_load import first_load
+from bench.idle_tick import idle_tick
+from bench.machine import machine
+from bench.refresh_cost import refresh_cost
+from bench.refresh_growth import refresh_growth
+from bench.report import print_details, table_of, write_json
+from bench.single_inserts import single_inserts
+from bench.stage import QUICK, Sizes, Stage, stage
+
+MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
+    "refresh_cost": refresh_cost,
+    "refresh_growth": refresh_growth,
+    "idle_tick": idle_tick,
+    "single_inserts": single_inserts,
+    "bulk_insert": bulk_insert,
+    "distributed_read": distributed_read,
+    "first_load": first_load,
+}
+RESULTS: Final = Path(__file__).parent / "results"
+
+
+def bench(
+    only: Annotated[list[str] | None, typer.Option(help=f"Only these of: {', '.join(MEASUREMENTS)}.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to see that it runs.")] = False,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of every measurement.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Where to write all samples.")] = None,
+) -> None:
+    """Measure pgtrickle on an embedded PostgreSQL and a local Spark."""
+    unknown = sorted(set(only or ()) - set(MEASUREMENTS))
+    if unknown:
+        raise typer.BadParameter(f"there is no measurement {unknown[0]}; there are {', '.join(MEASUREMENTS)}")
+    console, now = Console(), datetime.now(UTC)
+    sizes = _sized(quick, rounds)
+    figures: list[Figure] = []
+    with stage(sizes) as ready:
+        described = machine(ready)
+        for name in only or MEASUREMENTS:
+            with console.status(f"measuring {name}"):
+                figures += MEASUREMENTS[name](ready)
+            console.print(f"measured {name}", style="dim", highlight=False)
+    console.print(table_of(figures, "quick: these figures mean nothing" if quick else "pgtrickle bench"))
+    print_details(console, figures)
+    path = json or RESULTS / f"{now:%Y-%m-%dT%H%M%S}.json"
+    write_json(path, figures, described, sizes, f"{now:%Y-%m-%d}")
+    console.print(f"all samples: {path}", highlight=False, soft_wrap=True)
+
+
+def _sized(quick: bool, rounds: int | None) -> Sizes:
+    sizes = QUICK if quick else Sizes()
+    return sizes if rounds is None else replace(sizes, rounds=rounds, long_rounds=rounds)
+
+
+if __name__ == "__main__":
+    typer.run(bench)

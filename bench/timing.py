@@ -1,0 +1,82 @@
+"""Timing, and the phases of a refresh seen from outside."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from statistics import median
+from typing import Any, Final
+from unittest.mock import patch
+
+Phases = dict[str, float]
+
+# the first function entered owns the time until it returns, whatever it calls
+_STEPS: Final[Mapping[str, str]] = {
+    "pgtrickle.refresh.story._prepared_all": "prepare",
+    "pgtrickle.refresh.story._claimed": "claim",
+    "pgtrickle.refresh.story._begun": "snapshot",
+    "pgtrickle.refresh.story.changed": "check the sources",
+    "pgtrickle.refresh.story._enter_settings": "settings",
+    "pgtrickle.refresh.story.pending_windows": "measure the windows",
+    "pgtrickle.refresh.story.lock_for_apply": "lock",
+    "pgtrickle.refresh.differential.read_all": "read",
+    "pgtrickle.pipeline.small.plan_small": "Spark: plan",
+    "pyspark.sql.classic.dataframe.DataFrame.toArrow": "Spark: run",
+    "pgtrickle.refresh.differential.apply_changes": "apply",
+    "pgtrickle.refresh.story.commit_refresh": "record",
+    "psycopg.Connection.commit": "commit",
+}
+
+
+def milliseconds(action: Callable[[], object]) -> float:
+    """How long the action takes."""
+    started = time.perf_counter()
+    action()
+    return (time.perf_counter() - started) * 1000
+
+
+@contextmanager
+def phased() -> Iterator[Phases]:
+    """Milliseconds of each step of the refresh that runs inside, and what none of them explains."""
+    spent: Phases = defaultdict(float)
+    running: list[str] = []
+
+    def watched(step: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def watch(*args: Any, **kwargs: Any) -> Any:
+            if running:
+                return function(*args, **kwargs)
+            running.append(step)
+            started = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                spent[step] += (time.perf_counter() - started) * 1000
+                running.pop()
+
+        return watch
+
+    patches = [patch(target, new=watched(step, _found(target))) for target, step in _STEPS.items()]
+    for step in patches:
+        step.start()
+    started = time.perf_counter()
+    try:
+        yield spent
+    finally:
+        total = (time.perf_counter() - started) * 1000
+        for step in patches:
+            step.stop()
+        spent["between"] = total - sum(spent.values())
+
+
+def typical(rounds: list[Phases]) -> Phases:
+    """The median of each step over the rounds, in the order in which a refresh takes them."""
+    names = [*dict.fromkeys(_STEPS.values()), "between"]
+    return {name: round(median(phases.get(name, 0.0) for phases in rounds), 2) for name in names}
+
+
+def _found(target: str) -> Callable[..., Any]:
+    from pkgutil import resolve_name
+
+    return resolve_name(target)  # type: ignore[no-any-return]
