@@ -6,6 +6,8 @@ What Spark has no type for travels as text. `equality` holds where equal values 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pgtrickle.model.carrier import Carrier
 from pgtrickle.model.source import PgType
 
@@ -23,7 +25,7 @@ _NATIVE = {
     "real": "float",
     "double precision": "double",
 }
-_INTEGRAL = frozenset({"smallint", "integer", "bigint"})
+INTEGER_DIGITS = {"smallint": 5, "integer": 10, "bigint": 19}
 _TEXT_EQUAL = frozenset(
     {"uuid", "time without time zone", "time with time zone", "inet", "cidr", "macaddr", "macaddr8", "oid"}
 )
@@ -86,15 +88,22 @@ def verbatim(pg_type: PgType) -> Carrier:
     return carrier_of(pg_type)
 
 
-def decimal(pg_type: PgType, scale: int) -> Carrier:
+def decimal(pg_type: PgType, scale: int, digits: int = MAX_DIGITS) -> Carrier:
     """How a `numeric` of known scale travels when Spark computes with it."""
-    spark = f"decimal({MAX_DIGITS},{scale})"
-    return Carrier(pg_type.text, spark, f"({{}})::numeric({MAX_DIGITS},{scale})", _cast(pg_type), True, True)
+    size = f"({min(digits, MAX_DIGITS)},{scale})"
+    return Carrier(pg_type.text, f"decimal{size}", f"({{}})::numeric{size}", _cast(pg_type), True, True)
+
+
+def unmodified(pg_type: PgType) -> PgType:
+    """The type without length, precision or scale."""
+    # a plain `character` is one letter long
+    text = "bpchar" if pg_type.base == "character" else pg_type.base
+    return replace(pg_type, text=text, precision=None, scale=None)
 
 
 def is_integral(pg_type: PgType) -> bool:
     """Whether the type is one of the integers."""
-    return pg_type.base in _INTEGRAL
+    return pg_type.base in INTEGER_DIGITS
 
 
 def _cast(pg_type: PgType) -> str:

@@ -9,6 +9,7 @@ from pgtrickle.plan.compiled import Compiled
 from pgtrickle.plan.operators import Aggregate, Filter, Join, Operator, Project, Scan
 from pgtrickle.plan.printing import tree_lines
 from pgtrickle.plan.program import Lookup, Program, Read, ReadKind, RowsTarget
+from pgtrickle.plan.restriction import same_text
 
 
 def explanation(compiled: Compiled) -> str:
@@ -35,14 +36,11 @@ def missing_indexes(program: Program) -> list[str]:
             continue
         for lookup in read.lookups:
             columns = [_source_text(column) for column in lookup.columns]
-            if not any(index and index[0] in columns for index in map(_plain, read.source.indexes)):
+            wanted = {same_text(column) for column in lookup.columns}
+            if not any(index and same_text(index[0]) in wanted for index in read.source.indexes):
                 listed = ", ".join(columns)
                 found.append(f"create index on {read.source.name} ({listed})")
     return list(dict.fromkeys(found))
-
-
-def _plain(index: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(_source_text(column) for column in index)
 
 
 def _source_text(column: str) -> str:

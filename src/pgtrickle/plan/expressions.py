@@ -84,6 +84,12 @@ def raw(sql: str) -> exp.Expr:
     return exp.Var(this=sql)
 
 
+def is_null(node: exp.Expr) -> bool:
+    """Whether the expression is the constant null, of whatever type."""
+    bare = node.unnest()
+    return isinstance(bare, exp.Null) or (isinstance(bare, exp.Cast) and is_null(bare.this))
+
+
 def conjuncts(condition: Expression) -> Iterator[Expression]:
     """The parts of a condition that must all hold."""
     node = condition.node.unnest()

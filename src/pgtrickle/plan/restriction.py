@@ -7,10 +7,12 @@ read's keys are a superset of the keys that survive the operators in between.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from pgtrickle.model.carrier import Field
 from pgtrickle.plan.deltas.rules import with_children
+from pgtrickle.plan.dialect import parsed, written
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.lowering.postgres import over_source
 from pgtrickle.plan.operators import (
@@ -161,8 +163,15 @@ def _lookups(scan: Scan, wants: tuple[Want, ...]) -> tuple[Lookup, ...]:
 
 def is_indexed(scan: Scan, columns: tuple[str, ...]) -> bool:
     """Whether an index of the source begins with one of these columns."""
-    texts = {_indexed_text(scan, name) for name in columns}
-    return any(index and index[0] in texts for index in scan.source.indexes)
+    texts = {same_text(_indexed_text(scan, name)) for name in columns}
+    return any(index and same_text(index[0]) in texts for index in scan.source.indexes)
+
+
+def same_text(expression: str) -> str:
+    """An expression in a form in which equal ones are equal, however they are written."""
+    tree = parsed(expression)
+    text = written(tree) if tree is not None else expression
+    return re.sub(r"[\s\"()]|\bt\.", "", text).lower()
 
 
 def _indexed_text(scan: Scan, name: str) -> str:

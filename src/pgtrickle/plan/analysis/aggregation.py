@@ -11,7 +11,7 @@ from pgtrickle.plan.analysis.context import Context, refuse
 from pgtrickle.plan.analysis.result import result_column
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.analysis.settle import Settler
-from pgtrickle.plan.carriers import carrier_of, decimal, is_integral
+from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, is_integral
 from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.lowering.postgres import postgres_sql
@@ -32,7 +32,7 @@ def aggregated(
 ) -> tuple[Operator, Outputs]:
     """The groups as an operator, and the outputs as expressions over it."""
     group = node.args.get("group")
-    if group and any(group.args.get(kind) for kind in ("grouping_sets", "cube", "rollup")):
+    if group and _has_grouping_sets(group):
         raise refuse("GROUPING SETS, CUBE or ROLLUP")
     keys = [scope.resolve(item) for item in group.expressions] if group else []
     having = scope.resolve(node.args["having"].this) if node.args.get("having") else None
@@ -45,6 +45,14 @@ def aggregated(
     if condition is not None:
         operator = Filter(operator, condition)
     return operator, rewritten
+
+
+def _has_grouping_sets(group: exp.Group) -> bool:
+    if any(group.args.get(kind) for kind in ("grouping_sets", "cube", "rollup")):
+        return True
+    if next(group.find_all(exp.GroupingSets, exp.Cube, exp.Rollup), None):
+        return True
+    return any(call.name.lower() in {"rollup", "cube"} for call in group.find_all(exp.Anonymous))
 
 
 def _is_call(node: exp.Expr, context: Context) -> bool:
@@ -170,7 +178,9 @@ class _Grouping:
         number: Numeric | None = None
         if pg_type.base == "numeric":
             number = numeric_of(argument, lambda name: self._raw.column(name).type)
-        return number is not None and (number.is_uniform or not needs_uniform)
+        if number is None or number.scale > MAX_SCALE:
+            return False
+        return number.is_uniform or not needs_uniform
 
     def _is_ordered(self, argument: exp.Expr | None) -> bool:
         if argument is None or isinstance(argument, (exp.Distinct, exp.Order)):

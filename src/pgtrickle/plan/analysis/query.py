@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -15,10 +15,12 @@ from pgtrickle.plan.analysis.joining import join_tree
 from pgtrickle.plan.analysis.result import result_column
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.analysis.settle import Settler
-from pgtrickle.plan.carriers import carrier_of
+from pgtrickle.plan.carriers import carrier_of, unmodified
 from pgtrickle.plan.dialect import parsed, written
 from pgtrickle.plan.expressions import Expression, column, conjuncts
 from pgtrickle.plan.operators import Column, Distinct, Operator, Project, Scan, ScanColumn, UnionAll
+
+_CUTS = ("limit", "offset", "fetch", "with_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +83,35 @@ def _select(node: exp.Select, context: Context) -> Block:
 
 def _union(node: exp.Union, context: Context) -> Block:
     arms = [projected(analysed(arm, context), context) for arm in _arms(node, node.args["distinct"])]
-    outputs = tuple(
-        (name, column(wide.name)) for name, wide in zip(_names(node), arms[0].columns, strict=True)
+    widened = tuple(
+        _widened(columns, context) for columns in zip(*(arm.columns for arm in arms), strict=True)
     )
-    for arm in arms[1:]:
-        for first, other in zip(arms[0].columns, arm.columns, strict=True):
-            if first.carrier.spark != other.carrier.spark or first.carrier.carry != other.carrier.carry:
-                raise refuse(f"UNION of {first.type.text} with {other.type.text}")
-    union = Block(UnionAll(tuple(arms)), outputs)
+    first = Project(arms[0], widened, tuple(column(c.name) for c in arms[0].columns))
+    outputs = tuple((name, column(wide.name)) for name, wide in zip(_names(node), widened, strict=True))
+    union = Block(UnionAll((first, *arms[1:])), outputs)
     return _distinct(union, context) if node.args["distinct"] else union
+
+
+def _widened(columns: tuple[Column, ...], context: Context) -> Column:
+    """The column that holds the values of all arms: without length or scale where these differ."""
+    first = columns[0]
+    for other in columns[1:]:
+        if (first.carrier.spark, first.carrier.carry) != (other.carrier.spark, other.carrier.carry):
+            raise refuse(f"UNION of {first.type.text} with {other.type.text}")
+    if len({c.type.text for c in columns}) == 1:
+        return Column(context.unique(first.name), first.type, first.carrier)
+    wide = unmodified(first.type)
+    carrier = replace(first.carrier, pg_type=wide.text, restore=carrier_of(wide).restore)
+    return Column(context.unique(first.name), wide, carrier)
 
 
 def _arms(node: exp.Expr, distinct: bool) -> list[exp.Expr]:
     """The arms of a chain of unions of one kind."""
     bare = node.this if isinstance(node, exp.Subquery) else node
-    if isinstance(bare, exp.Union) and bare.args["distinct"] == distinct:
+    is_cut = any(part.args.get(clause) for part in (node, bare) for clause in _CUTS)
+    if isinstance(bare, exp.Union) and bare.args["distinct"] == distinct and not is_cut:
         return _arms(bare.left, distinct) + _arms(bare.right, distinct)
-    return [bare]
+    return [node]
 
 
 def _names(node: exp.Expr) -> list[str]:
@@ -165,7 +179,9 @@ def _table(node: exp.Table, found: _From, context: Context) -> None:
         raise refuse(f"the relation {name}")
     scan = _scan(source, node.alias_or_name, context)
     found.leaves.append(scan)
-    offered = {c.name: column(o.column.name) for c, o in zip(source.columns, scan.outputs, strict=True)}
+    offered = tuple(
+        (c.name, column(o.column.name)) for c, o in zip(source.columns, scan.outputs, strict=True)
+    )
     found.scope.relations[node.alias_or_name] = _renamed(node, offered)
 
 
@@ -178,22 +194,23 @@ def _scan(source: Source, wish: str, context: Context) -> Scan:
 
 def _offer(node: exp.Expr, block: Block, found: _From) -> None:
     found.leaves.append(block.operator)
-    found.scope.relations[node.alias_or_name] = _renamed(node, dict(block.outputs))
+    found.scope.relations[node.alias_or_name] = _renamed(node, block.outputs)
 
 
-def _renamed(node: exp.Expr, offered: Mapping[str, Expression]) -> Mapping[str, Expression]:
+def _renamed(node: exp.Expr, offered: tuple[tuple[str, Expression], ...]) -> Mapping[str, Expression]:
     """The offered columns under the names of `alias (a, b, …)`."""
     alias = node.args.get("alias")
     given = [name.name for name in alias.columns] if alias else []
-    names = given + list(offered)[len(given) :]
-    return dict(zip(names, offered.values(), strict=True))
+    names = given + [name for name, _ in offered[len(given) :]]
+    return dict(zip(names, (expression for _, expression in offered), strict=True))
 
 
 def _join(node: exp.Join, found: _From, context: Context) -> None:
     if node.side or node.kind not in {"", "INNER", "CROSS"} or node.method:
         raise refuse(f"{' '.join(filter(None, (node.method, node.side, node.kind)))} JOIN")
     using = [name.name for name in node.args.get("using") or []]
-    before = {name: found.scope.unqualified(name) for name in using}
+    # a name joined by before is in several relations, and equal in all of them
+    before = {name: found.scope.first(name) for name in using}
     known = set(found.scope.relations)
     _item(node.this, found, context)
     for name in using:

@@ -35,10 +35,17 @@ class Scope:
             raise refuse(f"the reference {name}")
         return found[0]
 
+    def first(self, name: str) -> Expression:
+        """What a name stands for in the first relation that has it."""
+        for offered in self.relations.values():
+            if name in offered:
+                return offered[name]
+        raise refuse(f"the reference {name}")
+
     def resolve(self, node: exp.Expr) -> Expression:
         """The expression with all references replaced by plan columns."""
         for part in node.walk():
-            if isinstance(part, (exp.Query, exp.Exists, exp.SubqueryPredicate)):
+            if isinstance(part, (exp.Query, exp.Exists)):
                 raise refuse("a subquery inside an expression")
             if isinstance(part, exp.Star) and not isinstance(part.parent, exp.Count):
                 raise refuse("a reference to a whole row")

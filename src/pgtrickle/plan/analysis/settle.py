@@ -143,7 +143,7 @@ class Settler:
 def computing_carrier(pg_type: PgType, number: Numeric | None) -> Carrier:
     """The carrier for a value that Spark computes with."""
     if pg_type.base == "numeric" and number is not None and number.scale <= MAX_SCALE:
-        return decimal(pg_type, number.scale)
+        return decimal(pg_type, number.scale, number.before + number.scale)
     return carrier_of(pg_type)
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.context import refuse
-from pgtrickle.plan.carriers import MAX_SCALE, is_integral
-from pgtrickle.plan.expressions import Expression, readable
+from pgtrickle.plan.carriers import INTEGER_DIGITS, MAX_DIGITS, MAX_SCALE, is_integral
+from pgtrickle.plan.expressions import Expression, is_null, readable
 from pgtrickle.plan.operators.operator import Column
 
 _TEXTS = frozenset({"text", "character varying", "name"})
@@ -32,13 +32,27 @@ def comparable(left: Column, right: Column, *, needs_order: bool) -> bool:
         if not (column.carrier.ordering if needs_order else column.carrier.equality):
             return False
     bases = {left.type.base, right.type.base}
-    if bases == {"numeric"}:
-        return left.carrier.spark.startswith("decimal") == right.carrier.spark.startswith("decimal")
+    spark = (left.carrier.spark, right.carrier.spark)
+    if any(kind.startswith("decimal") for kind in spark):
+        if "string" in spark:
+            return False
+        (before, scale), (other, decimals) = column_size(left), column_size(right)
+        return max(before, other) + max(scale, decimals) <= MAX_DIGITS
     if len(bases) == 1:
         return True
     if bases <= _TEXTS or bases <= _FLOATS:
         return True
     return is_integral(left.type) and is_integral(right.type)
+
+
+def column_size(column: Column) -> tuple[int, int]:
+    """The most digits before and after the point that a column can have."""
+    if column.carrier.spark.startswith("decimal"):
+        digits, scale = column.carrier.spark.removeprefix("decimal(").rstrip(")").split(",")
+        return int(digits) - int(scale), int(scale)
+    if is_integral(column.type):
+        return INTEGER_DIGITS[column.type.base], 0
+    raise refuse(f"arithmetic with {column.name} in Spark")
 
 
 def require_exact(expression: Expression, columns: Iterable[Column]) -> None:
@@ -89,7 +103,7 @@ class _Translation:
     def _literal(self, node: exp.Expr) -> str | None:
         if isinstance(node, exp.Boolean):
             return "true" if node.this else "false"
-        if isinstance(node, exp.Null):
+        if is_null(node):
             return "null"
         if isinstance(node, exp.Cast) and node.to.is_type("text") and isinstance(node.this, exp.Literal):
             node = node.this
@@ -114,6 +128,8 @@ class _Translation:
         left, right = self._kind(node.this, needs_order), self._kind(node.expression, needs_order)
         if left != right and "null" not in (left, right):
             raise refuse(f"{readable(node)}, a comparison of {left} with {right},")
+        if left == right == "number":
+            self._require_common_size(node, [node.this, node.expression])
         return f"({self.sql(node.this)} {word} {self.sql(node.expression)})"
 
     def _kind(self, node: exp.Expr, needs_order: bool) -> str:
@@ -124,7 +140,7 @@ class _Translation:
             if not (column.carrier.ordering if needs_order else column.carrier.equality):
                 raise refuse(f"comparing {node.name} of type {column.type.text} in Spark")
             return self._column_kind(column)
-        if isinstance(node, exp.Null):
+        if is_null(node):
             return "null"
         if isinstance(node, exp.Boolean):
             return "boolean"
@@ -153,27 +169,52 @@ class _Translation:
 
     def scale(self, node: exp.Expr) -> int:
         """The most decimals the expression can have."""
+        return self.size(node)[1]
+
+    def size(self, node: exp.Expr) -> tuple[int, int]:
+        """The most digits before and after the point that the expression can have."""
         node = node.unnest()
         if isinstance(node, exp.Column):
-            column = self._columns[node.name]
-            if is_integral(column.type):
-                return 0
-            if column.carrier.spark.startswith("decimal"):
-                return int(column.carrier.spark.rstrip(")").split(",")[1])
-        elif type(node) in _ARITHMETIC:
-            return self.scale(node.this) + self.scale(node.expression)
-        elif isinstance(node, exp.Literal) and self._literal(node) is not None and not node.is_string:
-            return 0
-        elif isinstance(node, exp.Case):
-            values = [branch.args["true"] for branch in node.args["ifs"]] + [node.args.get("default")]
-            return max(
-                self.scale(v) for v in values if v is not None and not isinstance(v.unnest(), exp.Null)
-            )
-        elif isinstance(node, exp.Coalesce):
-            return max(self.scale(value) for value in (node.this, *node.expressions))
+            return column_size(self._columns[node.name])
+        if type(node) in _ARITHMETIC:
+            (before, scale), (other, decimals) = self.size(node.this), self.size(node.expression)
+            if isinstance(node, exp.Mul):
+                return min(before + other, MAX_DIGITS - scale - decimals), scale + decimals
+            most = max(scale, decimals)
+            return min(max(before, other) + 1, MAX_DIGITS - most), most
+        if isinstance(node, (exp.Case, exp.Coalesce)):
+            return self._widest(node)
+        if isinstance(node, exp.Neg):
+            return self.size(node.this)
+        if isinstance(node, exp.Literal) and self._literal(node) is not None and not node.is_string:
+            return len(node.this), 0
         raise refuse(f"arithmetic with {readable(node)} in Spark")
 
+    def _widest(self, node: exp.Case | exp.Coalesce) -> tuple[int, int]:
+        if isinstance(node, exp.Case):
+            values = [branch.args["true"] for branch in node.args["ifs"]] + [node.args.get("default")]
+        else:
+            values = [node.this, *node.expressions]
+        sizes = [self.size(value) for value in values if value is not None and not is_null(value)]
+        return max(before for before, _ in sizes), max(scale for _, scale in sizes)
+
+    def _require_common_size(self, node: exp.Expr, values: list[exp.Expr]) -> None:
+        """Refuse numbers that Spark would round to bring them to one size."""
+        sizes = [self.size(value) for value in values if not is_null(value)]
+        if sizes and max(before for before, _ in sizes) + max(scale for _, scale in sizes) > MAX_DIGITS:
+            raise refuse(f"{readable(node)}, whose numbers have more than {MAX_DIGITS} digits together,")
+
+    def _is_number(self, node: exp.Expr) -> bool:
+        bare = node.unnest()
+        if isinstance(bare, exp.Column):
+            return self._column_kind(self._columns[bare.name]) == "number"
+        return type(bare) in _ARITHMETIC
+
     def _case(self, node: exp.Case) -> str:
+        values = [branch.args["true"] for branch in node.args["ifs"]]
+        values += [node.args["default"]] if node.args.get("default") else []
+        if any(self._is_number(value) for value in values):
+            self._require_common_size(node, values)
         parts = [f" when {self.sql(b.this)} then {self.sql(b.args['true'])}" for b in node.args["ifs"]]
         default = node.args.get("default")
         tail = f" else {self.sql(default)}" if default is not None else ""
@@ -181,4 +222,6 @@ class _Translation:
 
     def _coalesce(self, node: exp.Coalesce) -> str:
         values = [node.this, *node.expressions]
+        if any(self._is_number(value) for value in values):
+            self._require_common_size(node, values)
         return f"coalesce({', '.join(self.sql(value) for value in values)})"

@@ -1,0 +1,49 @@
+"""A sidecar that refreshes one stream table and halts at a step, waiting to be killed.
+
+Run as: python -m tests.end_to_end.stopping_sidecar NAME STEP, with the dsn in PGTRICKLE_DSN.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from pgtrickle.commands.refresh import refresh
+from pgtrickle.pipeline.session import open_spark
+from pgtrickle.refresh import differential, story
+from pgtrickle.refresh.engine import Engine
+
+STEPS: dict[str, tuple[Any, str]] = {
+    "claim": (story, "claim"),
+    "read": (differential, "read_all"),
+    "compute": (differential, "run_small"),
+    "apply": (differential, "apply_changes"),
+    "commit": (story, "commit_refresh"),
+}
+"""After which function of ours the process halts."""
+
+
+def halting(function: Callable[..., Any]) -> Callable[..., Any]:
+    def halt(*arguments: Any, **options: Any) -> Any:
+        result = function(*arguments, **options)
+        print("halted", flush=True)
+        signal.pause()
+        return result
+
+    return halt
+
+
+def main(name: str, step: str) -> None:
+    if step in STEPS:
+        module, function = STEPS[step]
+        setattr(module, function, halting(getattr(module, function)))
+    engine = Engine(os.environ["PGTRICKLE_DSN"], open_spark)
+    print("started", flush=True)
+    refresh(engine, name)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
