@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.catalog.tables import find
-from pgtrickle.model.errors import SourceChanged, UnknownStreamTable, UnsupportedQuery
+from pgtrickle.model.errors import CommandRefused, SourceChanged, UnknownStreamTable, UnsupportedQuery
 from pgtrickle.model.stream_table import Action, RefreshOutcome
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, refresh_all
@@ -40,5 +40,9 @@ def refresh(engine: Engine, name: str) -> RefreshOutcome:
             raise result.error
     for result in results:
         if isinstance(result, RefreshOutcome) and result.name == table.name:
+            if result.action is Action.SKIP:
+                raise CommandRefused(
+                    f"{table.name} was not refreshed: {result.reason}", hint="pgtrickle resume lets it go on"
+                )
             return result
     raise UnknownStreamTable(f"there is no stream table {name} any more")

@@ -22,6 +22,14 @@ class Frontier:
     def __str__(self) -> str:
         return f"{self.xmin}:{self.xmax}:{','.join(map(str, sorted(self.running)))}"
 
+    def with_own(self, transaction: int) -> Frontier:
+        """The same snapshot, seeing also this transaction, which began after it was taken.
+
+        Others that began in between may still commit, so they count as running.
+        """
+        between = frozenset(range(self.xmax, transaction))
+        return Frontier(self.xmin, max(self.xmax, transaction + 1), self.running | between)
+
     def sees(self, transaction: int) -> bool:
         """Whether what this transaction wrote is part of the snapshot."""
         if transaction < self.xmin:

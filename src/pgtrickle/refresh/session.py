@@ -40,17 +40,12 @@ class Session:
         return str(row[0])
 
     def upstream_frontier(self) -> Frontier:
-        """Up to where stream tables have been read.
-
-        Reading our own writes, our own transaction counts as seen. Nobody else writes those
-        tables while we hold their claims, so everything before it is seen too.
-        """
+        """Up to where stream tables have been read: reading our own writes, those count as seen too."""
         if self.can_share:
             return self.frontier
         row = self.write.execute("select pg_current_xact_id()::text::bigint").fetchone()
         assert row is not None
-        following = max(int(row[0]) + 1, self.frontier.xmax)
-        return Frontier(following, following)
+        return self.frontier.with_own(int(row[0]))
 
 
 def alone(write: Connection, read: Connection, relations: Sequence[RelationName]) -> Session:

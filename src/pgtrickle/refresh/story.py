@@ -16,7 +16,7 @@ from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.window import SourceWindow
 from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed, UnknownStreamTable
 from pgtrickle.model.names import RelationName
-from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable, StreamTableId
+from pgtrickle.model.stream_table import Action, RefreshOutcome, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.differential import Effect, Unfollowable, fill, follow
@@ -120,6 +120,8 @@ def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by:
     with engine.connection() as write, engine.connection() as read:
         claimed = _claimed(write, table, waits)
         session = _begun(lambda: alone(write, read, [source.name for source in found.sources]))
+        if claimed.status is Status.SUSPENDED:
+            return _suspended(claimed)
         try:
             outcome = _refreshed(engine, session, claimed, found, initiated_by)
         except Unfollowable as value:
@@ -190,6 +192,8 @@ def _member(
     failed: set[RelationName],
 ) -> Result:
     """One of several in a transaction; a failure undoes only this one."""
+    if table.status is Status.SUSPENDED:
+        return _suspended(table)
     missing = sorted(failed & {source.name for source in found.upstream})
     if missing:
         return RefreshOutcome(table.name, Action.SKIP, 0, 0, 0.0, f"waits for {missing[0]}, which failed")
@@ -200,6 +204,10 @@ def _member(
         return _member(engine, session, table, found.only_full(str(value)), initiated_by, failed)
     except (PgTrickleError, DatabaseError) as error:
         return Failure(table, _explained(table, error))
+
+
+def _suspended(table: StreamTable) -> RefreshOutcome:
+    return RefreshOutcome(table.name, Action.SKIP, 0, 0, 0.0, "it is suspended")
 
 
 def _claimed(connection: Connection, table: StreamTable, waits: bool) -> StreamTable:

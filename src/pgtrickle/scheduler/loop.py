@@ -69,7 +69,9 @@ class Loop:
                 try:
                     has_worked = self.tick(connection, stop)
                 except DatabaseError as error:
-                    raise ConnectionFailed("the database went away", hint="waiting for it") from error
+                    raise ConnectionFailed(
+                        f"a tick failed: {str(error).strip()}", hint="trying again"
+                    ) from error
                 if not has_worked:
                     stop.wait(POLL_SECONDS)
 

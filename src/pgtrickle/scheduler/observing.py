@@ -109,7 +109,8 @@ def _candidate(
         retry_at=retry_at,
         refresh_requested=table in asked,
         needs_reinit=bool(needs_reinit),
-        always=compiled is not None and compiled.follows_clock,
+        # what this process has not compiled yet may follow the clock
+        always=compiled is None or compiled.follows_clock,
     )
 
 
