@@ -88,7 +88,11 @@ def _step(what: str) -> Iterator[None]:
     began = time.monotonic()
     console = output()
     console.print(f"{what} …", end=" ")
-    yield
+    try:
+        yield
+    except BaseException:
+        console.print()
+        raise
     console.print(f"{time.monotonic() - began:.1f} s", style="dim")
 
 
