@@ -150,3 +150,20 @@ def test_types_of_all_kinds_are_captured(source, follow, app):
         "update things set m = 'sad', c = null",
     )
     reader.catches_up()
+
+
+def test_a_search_path_full_of_traps_changes_nothing(source, follow, app, admin):
+    """The trigger runs with the rights of the sidecar; nothing a writer defines may run in it."""
+    orders = source("orders(id int)")
+    reader = follow("orders")
+    admin.execute("create schema traps authorization app")
+    app.execute(
+        "create function traps.sprung(text, text) returns boolean language plpgsql"
+        " as 'begin raise exception $t$sprung as %$t$, current_user; end'"
+    )
+    app.execute("create operator traps.= (leftarg = text, rightarg = text, function = traps.sprung)")
+    app.execute("create temporary table new_rows(id int)")
+    app.execute("create temporary table pg_attribute(id int)")
+    app.execute("set search_path = traps, pg_temp, public, pg_catalog")
+    orders.change("insert into orders values (1)", "update orders set id = 2")
+    assert reader.changes() == {"(2)": 1}
