@@ -72,7 +72,7 @@ MIXED = [
     *(f"m {sign} w" for sign in ("=", "<>", "<", "<=", ">", ">=")),
     *("m + w < m * 2", "m * m < w", "coalesce(m, w)", "case when i < j then m when q then w end"),
 ]
-"""Numbers of different scales: left to itself, Spark cuts decimals off to bring them together."""
+"""Numbers of different scales: Spark rounds the finer one if both together need more than 38 digits."""
 
 REFUSED = [
     *(
@@ -129,8 +129,11 @@ def described(connection):
 
 
 def _column(name: str, type_: PgType) -> Column:
-    carrier = decimal(type_, type_.scale or 0) if type_.base == "numeric" else carrier_of(type_)
-    return Column(name, type_, carrier)
+    if type_.base == "numeric":
+        assert type_.precision is not None
+        assert type_.scale is not None
+        return Column(name, type_, decimal(type_, type_.scale, type_.precision))
+    return Column(name, type_, carrier_of(type_))
 
 
 @pytest.fixture
@@ -147,9 +150,19 @@ def test_every_trusted_form_gives_the_same_answer(rows):
     assert differing(rows, EXACT) == []
 
 
-@pytest.mark.xfail(reason="Spark rounds the finer of two decimals of 38 digits before it compares them")
 def test_numbers_of_different_scales_give_the_same_answer(rows):
     assert differing(rows, MIXED) == []
+
+
+def test_numbers_that_spark_would_round_are_refused(described):
+    wide = tuple(
+        Column(c.name, c.type, decimal(c.type, c.type.scale)) if c.type.scale is not None else c
+        for c in described
+    )
+    for text in MIXED:
+        if "*" not in text and "+" not in text:
+            with pytest.raises(UnsupportedQuery):
+                spark_expression(Expression(sqlglot.parse_one(text, dialect="postgres")), wide)
 
 
 def differing(rows: Rows, texts: list[str]) -> list[str]:

@@ -17,22 +17,22 @@ COLUMNS = {
     "f": "float8",
 }
 KNOWN = {
-    "i": Numeric(0, True),
-    "n2": Numeric(2, True),
-    "-n2": Numeric(2, True),
-    "abs(n4)": Numeric(4, True),
-    "1.50": Numeric(2, True),
-    "n2 + n4": Numeric(4, True),
-    "n2 - i": Numeric(2, True),
-    "n2 * n4": Numeric(6, True),
-    "n2 * (1 - n2)": Numeric(4, True),
-    "n4::numeric(10,1)": Numeric(1, True),
-    "n4::numeric(10)": Numeric(0, True),
-    "i::numeric": Numeric(0, True),
-    "coalesce(n2, n2)": Numeric(2, True),
-    "coalesce(n2, 0)": Numeric(2, False),
-    "case when i > 0 then n2 else n4 end": Numeric(4, False),
-    "case when i > 0 then n2 end": Numeric(2, True),
+    "i": Numeric(10, 0, True),
+    "n2": Numeric(8, 2, True),
+    "-n2": Numeric(8, 2, True),
+    "abs(n4)": Numeric(8, 4, True),
+    "1.50": Numeric(1, 2, True),
+    "n2 + n4": Numeric(9, 4, True),
+    "n2 - i": Numeric(11, 2, True),
+    "n2 * n4": Numeric(16, 6, True),
+    "n2 * (1 - n2)": Numeric(17, 4, True),
+    "n4::numeric(10,1)": Numeric(9, 1, True),
+    "n4::numeric(10)": Numeric(10, 0, True),
+    "i::numeric": Numeric(10, 0, True),
+    "coalesce(n2, n2)": Numeric(8, 2, True),
+    "coalesce(n2, 0)": Numeric(8, 2, False),
+    "case when i > 0 then n2 else n4 end": Numeric(8, 4, False),
+    "case when i > 0 then n2 end": Numeric(8, 2, True),
 }
 ROWS = """
 insert into r values (1, 2, 1.5, 1.5, 2.5, 1), (-3, 0, 9, 0, 12.3456, 2), (7, 7, 1, null, 0.1, 0)
@@ -53,6 +53,8 @@ def test_the_scale_of_an_expression_is_what_postgresql_gives(types, connection):
         assert (text, numeric_of(sqlglot.parse_one(text, dialect="postgres"), types)) == (text, known)
         found = [s for (s,) in connection.execute(f"select scale(({text})::numeric) from r") if s is not None]
         assert max(found) <= known.scale
+        (largest,) = connection.execute(f"select max(trunc(abs({text})))::text from r").fetchone()
+        assert len(largest) <= known.before
         if known.is_uniform:
             assert (text, set(found)) == (text, {known.scale})
 
