@@ -81,8 +81,7 @@ def test_an_unreachable_server_is_named_and_the_password_is_not():
 
 
 def test_a_wrong_password_is_not_repeated(database):
-    parts = psycopg.conninfo.conninfo_to_dict(database.dsn())
-    dsn = psycopg.conninfo.make_conninfo(**{**parts, "password": "geheim", "user": "nobody_here"})
+    dsn = psycopg.conninfo.make_conninfo(database.dsn(), password="geheim", user="nobody_here")
     with pytest.raises(ConnectionFailed) as failure:
         connect(dsn)
     assert "geheim" not in str(failure.value)

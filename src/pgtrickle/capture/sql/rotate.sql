@@ -34,7 +34,8 @@ begin
             continue;
         end if;
         execute format('select exists (select from %s b, unnest($1) f(seen) '
-            'where f.seen is not null and b.xid >= pg_snapshot_xmin(f.seen) and not pg_visible_in_snapshot(b.xid, f.seen))', buffer)
+            'where f.seen is not null and b.xid >= pg_snapshot_xmin(f.seen) '
+            'and not pg_visible_in_snapshot(b.xid, f.seen))', buffer)
         into is_needed
         using array[reader.frontier, reader.upstream_frontier];
         if is_needed then
