@@ -13,7 +13,7 @@ from pgtrickle.catalog.dependencies import changed
 from pgtrickle.catalog.outcomes import Refreshed, claim, commit_refresh, mark_reinit
 from pgtrickle.catalog.tables import stream_table
 from pgtrickle.catalog.trust import lock_for_apply
-from pgtrickle.changes.window import SourceWindow
+from pgtrickle.changes.window import SourceWindow, buffers
 from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed, UnknownStreamTable
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshOutcome, Status, StreamTable, StreamTableId
@@ -157,9 +157,11 @@ def _followed(
     failures: Sequence[Failure],
 ) -> list[Result]:
     """All tables in one snapshot on one connection, each in a savepoint; the caller commits."""
-    relations = {source.name for _, found in tables for source in found.sources}
-    own = {table.name for table, _ in tables}
-    session = _begun(lambda: together(connection, sorted(relations | own)))
+    sources = {source for _, found in tables for source in found.sources}
+    # a buffer must not be emptied between our snapshot and our claim
+    kept = {buffer for source in sources for buffer in buffers(source.relation)}
+    relations = {source.name for source in sources} | kept | {table.name for table, _ in tables}
+    session = _begun(lambda: together(connection, sorted(relations)))
     claimed = [_claimed(connection, table, waits) for table, _ in tables]
     results: list[Result] = []
     failed = {failure.table.name for failure in failures}
