@@ -17,6 +17,7 @@ from pgtrickle.interfaces.cli.failures import line
 from pgtrickle.interfaces.cli.options import Dsn, Json, Master, PathOption, Spread
 from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
 from pgtrickle.interfaces.cli.progress import Waiting
+from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import check_writable
 
 if TYPE_CHECKING:
@@ -99,7 +100,9 @@ def _stop_on_signals(stop: threading.Event) -> None:
 
 
 def _tell(event: RefreshEvent) -> None:
-    """One line: time, table, what was done, rows, time taken, why."""
+    """One line: time, table, what was done, rows, time taken, why. Nothing to do is not worth a line."""
+    if event.outcome is not None and event.outcome.action is Action.NO_DATA:
+        return
     text = Text(event.at.astimezone().strftime("%H:%M:%S") + "  ", style="dim")
     text.append(f"{_name(event) or 'the database':<30}  ", style="bold")
     if event.error is not None:

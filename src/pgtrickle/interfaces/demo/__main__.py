@@ -42,9 +42,7 @@ def demo(seconds: Seconds = None, seed: Seed = 1) -> None:
     with ExitStack() as stack:
         trickle, dsn = _prepared(stack)
         stop, board = threading.Event(), Board()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            # Spark has put a handler of its own there
-            signal.signal(number, lambda *_: stop.set())
+        terminated = _stop_on_signals(stop)
         writer = Writer(dsn, stop, seed)
         connection = stack.enter_context(connect_to(dsn, autocommit=True, application_name="demo screen"))
         with _sidecar(trickle, stop, board):
@@ -57,10 +55,28 @@ def demo(seconds: Seconds = None, seed: Seed = 1) -> None:
                 stop.set()
                 writer.join()
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        if terminated.is_set():
+            # whoever ends us may have ended Spark as well, so there is nothing to compare with
+            raise typer.Exit(128 + signal.SIGTERM)
         if writer.failure is not None:
             raise writer.failure
         if not _summarised(trickle, connection, board):
             raise typer.Exit(1)
+
+
+def _stop_on_signals(stop: threading.Event) -> threading.Event:
+    """Stop at Ctrl-C and SIGTERM; the event that is given back tells of the latter."""
+    terminated = threading.Event()
+
+    def handle(number: int, _: object) -> None:
+        if number == signal.SIGTERM:
+            terminated.set()
+        stop.set()
+
+    # after Spark has started: it puts a handler of its own on SIGINT
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)
+    return terminated
 
 
 def _prepared(stack: ExitStack) -> tuple[Trickle, str]:
