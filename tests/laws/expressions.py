@@ -42,6 +42,8 @@ def value(node: exp.Expr, row: Row) -> Any:
             return row[node.name]
         case exp.Literal():
             return int(node.this)
+        case exp.Var():
+            return value(parsed(node.name), row)
         case exp.Null():
             return None
         case exp.Boolean():
