@@ -90,9 +90,8 @@ def _window(read: Read, frontier: Frontier) -> sql.Composed:
         for column in used
     ]
     arms = [
-        sql.SQL("select {}, weight as {} from {} where {}").format(
-            sql.SQL(", ").join(columns),
-            _CHANGE,
+        sql.SQL("select {} from {} where {}").format(
+            sql.SQL(", ").join([*columns, sql.SQL("weight as {}").format(_CHANGE)]),
             sql.Identifier(b.schema, b.name),
             within(frontier),
         )

@@ -5,8 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from pgtrickle.plan.expressions import Expression
-from pgtrickle.plan.operators import Aggregate, Distinct, Filter, Join, Operator, Project, Scan, UnionAll
+from pgtrickle.model.source import PgType
+from pgtrickle.plan.carriers import carrier_of
+from pgtrickle.plan.expressions import Expression, raw
+from pgtrickle.plan.operators import (
+    Aggregate,
+    Column,
+    Distinct,
+    Filter,
+    Join,
+    Operator,
+    Project,
+    Scan,
+    ScanColumn,
+    UnionAll,
+)
 
 
 def pruned(op: Operator, needed: Iterable[str]) -> Operator:
@@ -14,7 +27,7 @@ def pruned(op: Operator, needed: Iterable[str]) -> Operator:
     names = frozenset(needed)
     if isinstance(op, Scan):
         kept = tuple(output for output in op.outputs if output.column.name in names)
-        return replace(op, outputs=kept or op.outputs[:1])
+        return replace(op, outputs=kept or (_presence(op),))
     if isinstance(op, Filter):
         return replace(op, child=pruned(op.child, names | op.condition.columns))
     if isinstance(op, Join):
@@ -29,6 +42,13 @@ def pruned(op: Operator, needed: Iterable[str]) -> Operator:
     if isinstance(op, Aggregate):
         return _aggregate(op, names)
     raise TypeError(type(op).__name__)
+
+
+def _presence(op: Scan) -> ScanColumn:
+    """That a row is there, and nothing of it: a column that the query does not name is not captured."""
+    name = op.outputs[0].column.name if op.outputs else op.alias
+    pg_type = PgType("integer", "integer", "b", "N")
+    return ScanColumn(Column(name, pg_type, carrier_of(pg_type)), Expression(raw("1")))
 
 
 def _join(op: Join, names: frozenset[str]) -> Join:

@@ -1,0 +1,181 @@
+"""Values of every type and names of every kind travel through Spark and back unharmed."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from pgtrickle.model.stream_table import Action
+
+
+def test_values_of_every_type_are_followed(source, followed, app):
+    app.execute("create type mood as enum ('sad', 'ok', 'happy')")
+    app.execute("create domain positive as int check (value > 0)")
+    app.execute("create domain tag as varchar(5)")
+    app.execute("create type pair as (a int, b text)")
+    source(
+        "t(id int primary key, m mood, l int[], j jsonb, y bytea, p positive, g tag, u uuid, r int4range,"
+        " i inet, c char(5), tt time, ts timestamp, tz timestamptz, d date, iv interval, w pair, b bit(3),"
+        " mo money)"
+    )
+    one = (
+        "'happy', '{1,NULL,3}', '{\"a\": [1, 2.50]}', '\\x00ff', 1, 'x',"
+        " '00000000-0000-0000-0000-00000000000a', '[1,5)', '10.0.0.1/8', 'ab', '12:00:00.000001',"
+        " '2024-01-01 00:00:00.000001', '2024-01-01 00:00+02',"
+        " '0044-03-15 BC', '1 mon -1 day 00:00:01', '(1,\"x y\")', '101', '12.50'"
+    )
+    two = (
+        "'sad', '{}', '{\"a\": [1, 2.5]}', '', 2, '', '00000000-0000-0000-0000-00000000000b',"
+        " 'empty', '::1', '',"
+        " '24:00', '-infinity', 'infinity', 'infinity', '30 days', '(,)', '000', '-0.01'"
+    )
+    tables = followed(
+        "select * from t",
+        "select a.id, b.j, b.l, b.y, b.iv, b.w, b.mo from t a join t b on a.m = b.m and a.c = b.c",
+        "select m, count(*) as n, max(tz) as z, min(ts) as s, max(d) as d, max(p) as p from t group by m",
+        "select c, count(*) as n from t group by c",
+        "select u, i, tt, d, ts, tz, g, y from t group by u, i, tt, d, ts, tz, g, y",
+        "select distinct m, c, y, u, g from t",
+        "select l, count(*) as n, array_agg(id order by id) as ids from t group by l",
+        "select j -> 'a' as a, count(distinct iv) as n, max(m) as m, min(c) as c from t group by j -> 'a'",
+        "select iv, r, b, count(*) as n from t group by iv, r, b",
+        "select j, w, mo, count(*) as n from t group by j, w, mo",
+    )
+    tables.after(f"insert into t values (1, {one}), (2, {two}), (3, {one})", "insert into t (id) values (4)")
+    tables.after("update t set j = '{\"a\": [1.0, 2.500]}', c = 'ab ', iv = '24 hours' where id = 1")
+    tables.after(
+        "update t set iv = '1 day', m = 'ok', l = '{1,NULL,3}' where id in (1, 4)",
+        "delete from t where id = 2",
+    )
+    tables.after(
+        "update t set (m, l, y) = (select m, l, y from t where id = 3)", f"insert into t values (5, {two})"
+    )
+    tables.after("delete from t where id < 4", "update t set id = id + 1 where id = 5")
+    tables.after("delete from t")
+
+
+def test_text_that_looks_like_something_else_is_kept(source, followed):
+    nasty = [
+        "",
+        " ",
+        "null",
+        "NULL",
+        "\\N",
+        "a,b",
+        'q"q',
+        "it's",
+        "back\\slash",
+        "new\nline",
+        "tab\t",
+        "é",
+        "e\u0301",
+        "🙂",
+        "{}",
+        "%s",
+    ]
+    source("t(id int primary key, s text, c char(8))")
+    tables = followed(
+        "select id, s, c from t",
+        "select s, count(*) as n, min(id) as first from t group by s",
+        "select a.id, b.id as b from t a join t b on a.s = b.s",
+        "select s, array_agg(id order by id) as ids from t group by s",
+        "select c, count(*) as n from t group by c",
+    )
+    with tables.app.transaction(), tables.app.cursor() as cursor:
+        cursor.executemany(
+            "insert into t values (%s, %s, %s)", [(n, s, s[:8]) for n, s in enumerate([*nasty, *nasty])]
+        )
+    tables.follow()
+    tables.after("delete from t where id % 3 = 0", "update t set s = s || ' ' where id % 5 = 0")
+    tables.after("update t set c = s where length(s) < 8", "update t set s = '' where id % 2 = 0")
+
+
+def test_case_insensitive_text_is_equal_as_postgres_says(source, followed, admin):
+    try:
+        admin.execute("create extension citext")
+    except psycopg.errors.FeatureNotSupported:
+        pytest.skip("citext is not installed here")
+    source("t(id int primary key, s citext)", rows=[(1, "A"), (2, "a"), (3, "b")])
+    tables = followed("select id, s from t", "select s, count(*) as n from t group by s")
+    tables.after("insert into t values (4, 'B'), (5, null)", "update t set s = 'A' where id = 3")
+    tables.after("delete from t where id in (1, 2)")
+
+
+def test_a_collation_that_ignores_case_is_respected(source, followed, app):
+    try:
+        app.execute(
+            "create collation blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+        )
+    except psycopg.errors.FeatureNotSupported:
+        pytest.skip("ICU is not built in here")
+    source("t(id int primary key, s text collate blind)", rows=[(1, "A"), (2, "a"), (3, "b")])
+    tables = followed(
+        "select id, s from t",
+        "select s, count(*) as n from t group by s",
+        "select a.id, b.id as b from t a join t b on a.s = b.s",
+        "select distinct s from t",
+        mode="AUTO",
+    )
+    tables.after("insert into t values (4, 'B'), (5, null)", actions=frozenset(Action))
+    tables.after("update t set s = 'A' where id = 3", actions=frozenset(Action))
+    tables.after("delete from t where id in (1, 2)", actions=frozenset(Action))
+
+
+def test_sixty_columns_are_followed(source, followed):
+    columns = [f"c{n}" for n in range(1, 61)]
+    kinds = ("int", "text", "numeric(10,2)", "bool", "timestamptz")
+    declared = ", ".join(f"{c} {kinds[n % 5]}" for n, c in enumerate(columns))
+    source(f"wide(id int primary key, {declared})")
+    counted = ", ".join(f"count({c}) as {c}n, max({c}::text) as {c}m" for c in columns[1:30])
+    tables = followed(
+        "select * from wide",
+        f"select c1, {counted} from wide group by c1",
+        "select a.*, b.c60 as other from wide a join wide b on a.c1 = b.c6",
+    )
+    tables.after(
+        "insert into wide (id, c1, c6, c60) values (1, 1, 1, now()), (2, 2, 1, null), (3, null, null, null)"
+    )
+    tables.after("update wide set c59 = true, c58 = 1.5, c6 = 2", "delete from wide where id = 3")
+
+
+NAMES = '"Mixed Case", weight, xid, count, t, "quote""d", "select", "día", "a.b", "`tick`", "%s", "{x}"'
+
+
+def test_columns_may_be_called_anything(source, followed):
+    names = NAMES.split(", ")
+    declared = ", ".join(f"{name} int" for name in names)
+    source(f'"Weird ""Table"(id int primary key, {declared})', rows=[(1, *[1] * 12), (2, *[2] * 12)])
+    source('"from"("user" int, "order" int)', rows=[(1, 5), (1, 6), (2, 7)])
+    w, shown = '"Weird ""Table"', ", ".join(f"w.{name}" for name in names)
+    tables = followed(
+        f"select * from {w}",
+        f'select {shown}, f."order" as "group" from {w} w join "from" f on f."user" = w."Mixed Case"',
+        f'select weight, count(*) as count, sum(xid) as xid, max("quote""d") as "quote""d", min("%s") as "%s"'
+        f" from {w} group by weight",
+        f'select "select", "`tick`", array_agg(t order by id) as t from {w} group by "select", "`tick`"',
+        f'select distinct weight as "weight", t as k0, xid as s0, count as f0 from {w}',
+        f"select t.t, t.count, c.weight from {w} t join {w} c on t.count = c.t",
+        f'select weight from {w} union all select "order" from "from"',
+    )
+    tables.after(f'update {w} set weight = 5, t = 2, count = 2, "quote""d" = 0, "{{x}}" = null where id = 1')
+    tables.after(
+        f"insert into {w} select id + 10, {NAMES} from {w}",
+        'delete from "from" where "order" = 5',
+    )
+    tables.after(f"delete from {w} where weight = 5", 'update "from" set "user" = 2')
+
+
+def test_rows_are_counted_without_capturing_a_column_of_them(source, followed):
+    source("t(a text, b int)", rows=[("x", 1), ("y", 2), ("y", 2)])
+    source("u(c int)", rows=[(1,), (2,)])
+    tables = followed(
+        "select count(*) as n from t",
+        "select 1 as one from t",
+        "select count(*) as n from t having count(*) > 2",
+        "select u.c, count(*) as n from u cross join t group by u.c",
+        "select 'x' as x, count(*) as n from t one, t two",
+    )
+    tables.after("insert into t values ('z', 3), (null, null)", "delete from t where a = 'x'")
+    tables.after("delete from t where a = 'y'", "delete from u where c = 1")
+    tables.after("delete from t")
+    tables.after("insert into t values (null, null)", "insert into u values (null)")
