@@ -61,9 +61,18 @@ def _values(lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> li
 def _among(column: sql.Composable, key: Field, values: list[Any], is_null_safe: bool) -> sql.Composable:
     present = [value for value in values if value is not None]
     found = sql.SQL("{} = any({})").format(column, _array(key, present))
+    if key.carrier.pg_type.endswith("[]"):
+        found = _one_of(column, key.carrier.pg_type, present)
     if is_null_safe and len(present) < len(values):
         return sql.SQL("({} or {} is null)").format(found, column)
     return found
+
+
+def _one_of(column: sql.Composable, pg_type: str, values: list[Any]) -> sql.Composed:
+    """The condition for keys that are arrays themselves: PostgreSQL has no array of arrays."""
+    keys = [sql.SQL("{}::{}").format(sql.Literal(value), trusted(pg_type)) for value in values]
+    never = sql.SQL("null::{}").format(trusted(pg_type))
+    return sql.SQL("{} in ({})").format(column, sql.SQL(", ").join(keys or [never]))
 
 
 def _array(key: Field, values: list[Any]) -> sql.Composable:
