@@ -13,7 +13,7 @@ from typing import Any
 
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.pipeline.session import open_spark
-from pgtrickle.refresh import differential, story
+from pgtrickle.refresh import differential, step, story
 from pgtrickle.refresh.engine import Engine
 
 STEPS: dict[str, tuple[Any, str]] = {
@@ -21,7 +21,7 @@ STEPS: dict[str, tuple[Any, str]] = {
     "read": (differential, "read_all"),
     "compute": (differential, "run_small"),
     "apply": (differential, "apply_changes"),
-    "commit": (story, "commit_refresh"),
+    "commit": (step, "commit_refresh"),
 }
 """After which function of ours the process halts."""
 
@@ -36,9 +36,9 @@ def halting(function: Callable[..., Any]) -> Callable[..., Any]:
     return halt
 
 
-def main(name: str, step: str) -> None:
-    if step in STEPS:
-        module, function = STEPS[step]
+def main(name: str, halt_after: str) -> None:
+    if halt_after in STEPS:
+        module, function = STEPS[halt_after]
         setattr(module, function, halting(getattr(module, function)))
     engine = Engine(os.environ["PGTRICKLE_DSN"], open_spark)
     print("started", flush=True)

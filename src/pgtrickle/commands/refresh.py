@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.errors import CommandRefused, SourceChanged, UnknownStreamTable, UnsupportedQuery
-from pgtrickle.model.stream_table import Action, RefreshOutcome
+from pgtrickle.model.stream_table import Action, RefreshMode, RefreshOutcome
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, refresh_all
 from pgtrickle.scheduler.grouping import groups
@@ -20,6 +20,9 @@ def refresh(engine: Engine, name: str) -> RefreshOutcome:
         table = find(connection, name)
         graph = defined(connection).graph
     (group,) = groups((table.id,), graph)
+    if table.effective_mode is not RefreshMode.FULL:
+        # the time of the refresh is not that of the start of Spark
+        _ = engine.spark
     started = datetime.now(UTC)
     results = refresh_all(engine, group, initiated_by="manual", waits=True)
     for result in results:

@@ -81,5 +81,5 @@ def _diverged(table: StreamTable, rows: Sequence[tuple[Any, ...]]) -> Diverged:
     shown = "; ".join(f"{'unexpected' if side == '+' else 'missing'} {row}" for side, row in rows)
     return Diverged(
         f"{table.name} does not equal its query: {shown}",
-        hint="have it computed anew: select pgtrickle.alter_stream_table(…, refresh_mode => 'FULL')",
+        hint=f"have it computed anew: select pgtrickle.repair_stream_table('{table.name}')",
     )

@@ -43,15 +43,16 @@ _DATE = Carrier(
 
 
 def _timestamp(pg_type: str, zone: str) -> Carrier:
+    """Microseconds since 2000, as PostgreSQL itself counts them: from 1970 its last years do not fit."""
     kind = "timestamptz" if zone else "timestamp"
     return Carrier(
         pg_type,
         "bigint",
-        "(case when isfinite({}) then (extract(epoch from {}) * 1000000)::bigint"
+        "(case when isfinite({}) then ((extract(epoch from {}) - 946684800) * 1000000)::bigint"
         " when {} = 'infinity' then 9223372036854775807 when {} = '-infinity' then -9223372036854775808 end)",
         f"(case {{}} when 9223372036854775807 then {kind} 'infinity'"
         f" when -9223372036854775808 then {kind} '-infinity'"
-        f" else (timestamp '1970-01-01' + div({{}}::numeric, {_DAY})::int * interval '1 day'"
+        f" else (timestamp '2000-01-01' + div({{}}::numeric, {_DAY})::int * interval '1 day'"
         f" + mod({{}}, {_DAY}) * interval '1 microsecond'){zone} end)",
         equality=True,
         ordering=True,

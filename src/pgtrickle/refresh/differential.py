@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows
 from pgtrickle.apply.storage import create_storage, empty_staging, staging_table
 from pgtrickle.apply.writing import Applied
 from pgtrickle.changes.reading import Frontiers, read_all, read_query
+from pgtrickle.model.errors import SparkFailed
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import StreamTable
@@ -28,6 +30,15 @@ from pgtrickle.refresh.session import Session
 
 PARTS = 8
 """Into how many pieces a large table is split; more than cores, so that none waits long."""
+
+
+_TOO_LARGE = (
+    "ARITHMETIC_OVERFLOW",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+    "ArrowInvalid",
+    "DataError",
+    "DataException",
+)
 
 
 class Unfollowable(Exception):
@@ -53,7 +64,8 @@ def follow(
     changes = [inputs[read.name] for read in program.reads if read.kind is ReadKind.CHANGES]
     if changes and not any(change.num_rows for change in changes):
         return Effect(Applied(0, 0), 0)
-    result = run_small(engine.spark, program.spark_sql, inputs)
+    with _followable():
+        result = run_small(engine.spark, program.spark_sql, inputs)
     return _applied(session, table, program, ArrayRows(result), result.num_rows)
 
 
@@ -64,19 +76,31 @@ def fill(engine: Engine, session: Session, table: StreamTable, program: Program,
             return Effect(_replaced(session, table, program, rows), 0)
     create_storage(session.write, table.id, program.target)
     inputs = _inputs(session, table, program)
-    result = run_small(engine.spark, program.spark_sql, inputs)
+    with _followable():
+        result = run_small(engine.spark, program.spark_sql, inputs)
     return Effect(_replaced(session, table, program, ArrayRows(result)), result.num_rows)
 
 
-def _inputs(session: Session, table: StreamTable, program: Program) -> dict[str, pa.Table]:
-    """What the program reads, on the driver."""
+@contextmanager
+def _followable() -> Iterator[None]:
+    """Tell values that only PostgreSQL can compute with from failures that may pass."""
     try:
-        return read_all(program.reads, lambda _: session.read, _since(table), {})
+        yield
     except pa.ArrowInvalid as error:
         raise Unfollowable(f"a value cannot be carried to Spark: {error}") from error
     except DataError as error:
         # a row that a join leaves out need not satisfy what is computed of the rows it keeps
         raise Unfollowable(f"while reading: {error.diag.message_primary}") from error
+    except SparkFailed as error:
+        if any(sign in error.message for sign in _TOO_LARGE):
+            raise Unfollowable(error.message) from error
+        raise
+
+
+def _inputs(session: Session, table: StreamTable, program: Program) -> dict[str, pa.Table]:
+    """What the program reads, on the driver."""
+    with _followable():
+        return read_all(program.reads, lambda _: session.read, _since(table), {})
 
 
 def _applied(session: Session, table: StreamTable, program: Program, rows: Rows, count: int) -> Effect:
@@ -124,7 +148,8 @@ class _Staging:
             row = connection.execute("select pg_current_xact_id()::text::bigint").fetchone()
         assert row is not None
         staging = StagingTarget(self._engine.dsn, name.name, row[0])
-        staged = run_distributed(self._engine.spark, self._program.spark_sql, self._inputs(), staging)
+        with _followable():
+            staged = run_distributed(self._engine.spark, self._program.spark_sql, self._inputs(), staging)
         return StagedRows(name, row[0], staged.attempts)
 
     def __exit__(self, *_: object) -> None:

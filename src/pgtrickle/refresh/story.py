@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from pgtrickle.apply.writing import Applied
-from pgtrickle.catalog.dependencies import changed
-from pgtrickle.catalog.outcomes import Refreshed, claim, commit_refresh, mark_reinit
+from pgtrickle.catalog.outcomes import claim
 from pgtrickle.catalog.tables import stream_table
-from pgtrickle.catalog.trust import lock_for_apply
-from pgtrickle.changes.window import SourceWindow, buffers
+from pgtrickle.changes.window import buffers
 from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed, UnknownStreamTable
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshOutcome, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.compiling import Compilation
-from pgtrickle.refresh.differential import Effect, Unfollowable, fill, follow
+from pgtrickle.refresh.differential import Unfollowable
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.preparing import prepared
-from pgtrickle.refresh.recomputing import recompute
 from pgtrickle.refresh.session import Session, alone, together
-from pgtrickle.refresh.sizes import is_large_load, is_large_window
-from pgtrickle.refresh.windows import pending_windows
+from pgtrickle.refresh.step import Altered, refreshed
 
 SERIALIZATION_FAILURE = "40001"
 UNDEFINED_TABLE = "42P01"
@@ -43,10 +36,6 @@ class Failure:
 
 
 Result = RefreshOutcome | Failure
-
-
-class _Altered(Exception):
-    """A source was altered after the query was compiled."""
 
 
 def refresh(engine: Engine, table_id: StreamTableId, *, initiated_by: str, waits: bool) -> RefreshOutcome:
@@ -70,7 +59,7 @@ def refresh_all(
             if len(tables) == 1 and not failures and _can_go_alone(tables[0][1]):
                 return [_alone(engine, *tables[0], initiated_by, waits)]
             return [*failures, *_together(engine, tables, initiated_by, waits, failures)]
-        except _Altered:
+        except Altered:
             for table_id in ids:
                 engine.forget(table_id)
     raise RefreshFailed("the sources are being altered again and again", hint="try again later")
@@ -86,7 +75,7 @@ def brought_up_to_date(engine: Engine, ids: Sequence[StreamTableId]) -> Iterator
     for failure in failures:
         raise failure.error
     with engine.connection() as connection:
-        for result in _followed(engine, connection, tables, "manual", True, ()):
+        for result in _followed(engine, connection, tables, "verify", True, ()):
             if isinstance(result, Failure):
                 raise result.error
         yield connection
@@ -123,7 +112,7 @@ def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by:
         if claimed.status is Status.SUSPENDED:
             return _suspended(claimed)
         try:
-            outcome = _refreshed(engine, session, claimed, found, initiated_by)
+            outcome = refreshed(engine, session, claimed, found, initiated_by)
         except Unfollowable as value:
             reason = str(value)
         except (PgTrickleError, DatabaseError) as error:
@@ -179,7 +168,7 @@ def _begun(begin: Callable[[], Session]) -> Session:
         return begin()
     except DatabaseError as error:
         if error.sqlstate == UNDEFINED_TABLE:
-            raise _Altered from error
+            raise Altered from error
         if error.sqlstate == Busy.sqlstate:
             raise Busy("a source is locked by another session", hint="try again in a moment") from error
         raise
@@ -201,7 +190,7 @@ def _member(
         return RefreshOutcome(table.name, Action.SKIP, 0, 0, 0.0, f"waits for {missing[0]}, which failed")
     try:
         with session.write.transaction():
-            return _refreshed(engine, session, table, found, initiated_by)
+            return refreshed(engine, session, table, found, initiated_by)
     except Unfollowable as value:
         return _member(engine, session, table, found.only_full(str(value)), initiated_by, failed)
     except (PgTrickleError, DatabaseError) as error:
@@ -224,94 +213,8 @@ def _claimed(connection: Connection, table: StreamTable, waits: bool) -> StreamT
     if claimed is None:
         raise busy
     if (claimed.query, claimed.mode) != (table.query, table.mode):
-        raise _Altered
+        raise Altered
     return claimed
-
-
-def _refreshed(
-    engine: Engine, session: Session, table: StreamTable, found: Compilation, initiated_by: str
-) -> RefreshOutcome:
-    """Read, compute and apply in the session; the caller commits."""
-    started, clock = datetime.now(UTC), time.perf_counter()
-    if changed(session.read, table.id):
-        raise _Altered
-    _enter_settings(session, table)
-    pending = pending_windows(session, table, found)
-    action, reason = decided(table, found, pending)
-    if action is not Action.NO_DATA:
-        lock_for_apply(session.write, table)
-    effect = _carried_out(engine, session, table, found, pending, action)
-    milliseconds = (time.perf_counter() - clock) * 1000
-    outcome = RefreshOutcome(
-        table.name, action, effect.applied.inserted, effect.applied.deleted, milliseconds, reason
-    )
-    commit_refresh(
-        session.write,
-        table.id,
-        Refreshed(
-            action=action,
-            started_at=started,
-            data_timestamp=session.taken_at,
-            frontier=session.frontier,
-            upstream=session.upstream_frontier() if found.upstream else None,
-            rows_inserted=effect.applied.inserted,
-            rows_deleted=effect.applied.deleted,
-            delta_rows=effect.delta_rows,
-            reason=reason,
-            initiated_by=initiated_by,
-        ),
-    )
-    if found.state_is_behind:
-        mark_reinit(session.write, table.id, found.state_is_behind)
-    return outcome
-
-
-def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow]) -> tuple[Action, str]:
-    """Which action this window gets, and why."""
-    if not table.is_populated:
-        return Action.REINITIALIZE, "first load"
-    if table.reinit_reason:
-        return Action.REINITIALIZE, table.reinit_reason
-    if not pending and not found.follows_clock:
-        return Action.NO_DATA, "no source has changed"
-    if found.compiled is None:
-        return Action.FULL, found.reason
-    names = {source.relation: source.name for source in found.sources}
-    for window in pending:
-        if window.is_truncated:
-            return Action.FULL, f"{names[window.relation]} was truncated"
-    return Action.DIFFERENTIAL, f"{sum(window.rows for window in pending)} change rows"
-
-
-def _carried_out(
-    engine: Engine,
-    session: Session,
-    table: StreamTable,
-    found: Compilation,
-    pending: list[SourceWindow],
-    action: Action,
-) -> Effect:
-    if action is Action.NO_DATA:
-        return Effect(Applied(0, 0), 0)
-    if found.compiled is None:
-        return recompute(session, table, found.outputs)
-    if action is not Action.DIFFERENTIAL:
-        is_large = is_large_load(engine, session, found)
-        return fill(engine, session, table, found.compiled.initial(), is_large=is_large)
-    program = found.compiled.program(frozenset(window.relation for window in pending))
-    if program is None:
-        return Effect(Applied(0, 0), 0)
-    return follow(engine, session, table, program, is_large=is_large_window(engine, pending))
-
-
-def _enter_settings(session: Session, table: StreamTable) -> None:
-    """Evaluate as the session that created the stream table would have."""
-    names, values = [list(part) for part in zip(*table.settings, strict=True)]
-    for connection in dict.fromkeys((session.write, session.read)):
-        connection.execute(
-            "select set_config(s.name, s.value, true) from unnest(%s::text[], %s::text[]) as s(name, value)",
-            (names, values),
-        )
 
 
 def _explained(table: StreamTable, error: PgTrickleError | DatabaseError) -> PgTrickleError:

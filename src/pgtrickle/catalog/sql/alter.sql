@@ -199,6 +199,34 @@ begin
 end
 $$;
 
+-- repair_stream_table: mend what belongs to a stream table and have its rows computed anew, once.
+-- Triggers and buffers of its sources are mended by the sidecar before it loads; says what will happen.
+create or replace function pgtrickle.repair_stream_table(name text) returns text
+language plpgsql
+as $$
+declare
+    relation_id oid := pgtrickle.relation_of(pgtrickle.stream_table(name));
+begin
+    perform pgtrickle.prove_ownership(relation_id);
+    perform pgtrickle.ask_for_repair(relation_id);
+    return pg_catalog.format('%s will be computed anew; only the difference is written.', name);
+end
+$$;
+
+create or replace function pgtrickle.ask_for_repair(relation_id oid) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgtrickle.check_ownership(relation_id);
+    update pgtrickle.pgt_stream_tables s set
+        status = case when s.is_populated then 'ACTIVE' else 'INITIALIZING' end,
+        consecutive_errors = 0, retry_at = null, last_error = null,
+        needs_reinit = true, reinit_reason = 'repair was asked for'
+    where s.pgt_relid = relation_id;
+    perform pgtrickle.raise_generation();
+end
+$$;
+
 -- resume_stream_table: let a suspended or failed stream table go on, with its errors forgiven.
 create or replace function pgtrickle.resume_stream_table(name text) returns void
 language sql

@@ -10,7 +10,8 @@ grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history to publi
 grant execute on function
     pgtrickle.create_stream_table, pgtrickle.create_stream_table_if_not_exists,
     pgtrickle.create_or_replace_stream_table, pgtrickle.alter_stream_table, pgtrickle.drop_stream_table,
-    pgtrickle.resume_stream_table, pgtrickle.refresh_stream_table, pgtrickle.manual_refresh to public;
+    pgtrickle.resume_stream_table, pgtrickle.repair_stream_table, pgtrickle.refresh_stream_table,
+    pgtrickle.manual_refresh to public;
 grant execute on procedure pgtrickle.refresh_and_wait, pgtrickle.create_stream_table_and_wait to public;
 
 -- looking
@@ -34,5 +35,5 @@ grant execute on function
 
 -- parts that run as the sidecar's role and check everything they are given
 grant execute on function
-    pgtrickle.register, pgtrickle.change_query, pgtrickle.change_options, pgtrickle.change_status,
+    pgtrickle.register, pgtrickle.change_query, pgtrickle.change_options, pgtrickle.change_status, pgtrickle.ask_for_repair,
     pgtrickle.forget, pgtrickle.note_always, pgtrickle.request_refresh, pgtrickle.answer_to to public;

@@ -191,11 +191,7 @@ class _Translation:
         raise refuse(f"arithmetic with {readable(node)} in Spark")
 
     def _widest(self, node: exp.Case | exp.Coalesce) -> tuple[int, int]:
-        if isinstance(node, exp.Case):
-            values = [branch.args["true"] for branch in node.args["ifs"]] + [node.args.get("default")]
-        else:
-            values = [node.this, *node.expressions]
-        sizes = [self.size(value) for value in values if value is not None and not is_null(value)]
+        sizes = [self.size(value) for value in _values(node) if not is_null(value)]
         return max(before for before, _ in sizes), max(scale for _, scale in sizes)
 
     def _require_common_size(self, node: exp.Expr, values: list[exp.Expr]) -> None:
@@ -208,20 +204,28 @@ class _Translation:
         bare = node.unnest()
         if isinstance(bare, exp.Column):
             return self._column_kind(self._columns[bare.name]) == "number"
+        if isinstance(bare, (exp.Case, exp.Coalesce)):
+            return any(self._is_number(value) for value in _values(bare))
         return type(bare) in _ARITHMETIC
 
     def _case(self, node: exp.Case) -> str:
-        values = [branch.args["true"] for branch in node.args["ifs"]]
-        values += [node.args["default"]] if node.args.get("default") else []
-        if any(self._is_number(value) for value in values):
-            self._require_common_size(node, values)
+        if any(self._is_number(value) for value in _values(node)):
+            self._require_common_size(node, _values(node))
         parts = [f" when {self.sql(b.this)} then {self.sql(b.args['true'])}" for b in node.args["ifs"]]
         default = node.args.get("default")
         tail = f" else {self.sql(default)}" if default is not None else ""
         return f"(case{''.join(parts)}{tail} end)"
 
     def _coalesce(self, node: exp.Coalesce) -> str:
-        values = [node.this, *node.expressions]
+        values = _values(node)
         if any(self._is_number(value) for value in values):
             self._require_common_size(node, values)
         return f"coalesce({', '.join(self.sql(value) for value in values)})"
+
+
+def _values(node: exp.Case | exp.Coalesce) -> list[exp.Expr]:
+    """What the expression can give."""
+    if isinstance(node, exp.Coalesce):
+        return [node.this, *node.expressions]
+    default = node.args.get("default")
+    return [branch.args["true"] for branch in node.args["ifs"]] + ([default] if default is not None else [])

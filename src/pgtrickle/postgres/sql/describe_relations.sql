@@ -12,6 +12,8 @@ select c.oid::bigint, n.nspname, c.relname,
             join pg_attribute a on a.attrelid = i.indrelid and a.attnum = part.number
             where part.position <= i.indnkeyatts) k
         where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null
+            -- the children of a table that is not partitioned may repeat its keys
+            and (c.relkind = 'p' or not exists (select from pg_inherits h where h.inhparent = c.oid))
             and 0 <> all (i.indkey::smallint[]) and k.is_key
     ),
     (
