@@ -50,7 +50,8 @@ QUERIES = {
     "filter": "select id, upper(region) as r, amount * 2 as twice from orders where amount > 5",
     "join": "select o.id, c.name, o.amount from orders o join customers c on c.id = o.customer",
     "join without key": "select c.region, o.amount from orders o join customers c on c.id = o.customer",
-    "self join": "select a.id, b.id as other from orders a join orders b on a.customer = b.customer and a.id < b.id",
+    "self join": "select a.id, b.id as other from orders a join orders b"
+    " on a.customer = b.customer and a.id < b.id",
     "cross join": "select o.id, c.name from orders o, customers c",
     "non equi join": "select o.id, c.id as c from orders o join customers c on o.customer > c.id",
     "group": "select region, count(*) as n, sum(amount) as s, avg(amount) as a from orders group by region",
@@ -62,7 +63,8 @@ QUERIES = {
     " bool_or(region = 'north') as some from orders group by customer",
     "no group": "select count(*) as n, count(amount) as c, sum(amount) as s, max(placed) as m from orders",
     "distinct": "select distinct region, customer from orders",
-    "count distinct": "select region, count(distinct customer) as n, sum(distinct amount) as s from orders group by region",
+    "count distinct": "select region, count(distinct customer) as n, sum(distinct amount) as s"
+    " from orders group by region",
     "string_agg": "select region, string_agg(id::text, ',' order by id desc) as ids,"
     " array_agg(amount order by id) as all from orders group by region",
     "stddev": "select region, stddev(amount) as d, variance(amount) as v from orders group by region",
@@ -71,13 +73,14 @@ QUERIES = {
     "union": "select region from orders union select region from customers",
     "aggregate joined": "select c.name, t.n, t.s from customers c join (select customer, count(*) as n,"
     " sum(amount) as s from orders group by customer) t on t.customer = c.id",
-    "distinct joined": "select c.name, d.region from customers c join (select distinct customer, region from orders) d"
-    " on d.customer = c.id",
-    "product across": "select c.name, sum(o.amount * c.id) as s from orders o join customers c on c.id = o.customer"
-    " group by c.name",
+    "distinct joined": "select c.name, d.region from customers c"
+    " join (select distinct customer, region from orders) d on d.customer = c.id",
+    "product across": "select c.name, sum(o.amount * c.id) as s from orders o"
+    " join customers c on c.id = o.customer group by c.name",
 }
 
 
+@pytest.mark.every_postgres
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
 def test_a_stream_table_follows_conflicting_changes(shop, stream_table, query):
     table = stream_table(query, mode="DIFFERENTIAL")

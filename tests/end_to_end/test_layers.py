@@ -41,8 +41,8 @@ def test_a_diamond_never_shows_two_versions_of_its_source(orders, stream_table, 
     left = stream_table("select customer, sum(amount) as total from orders group by customer")
     right = stream_table("select customer, count(*) as n from orders group by customer")
     tip = stream_table(
-        f"select l.customer, l.total, r.n, o.id from {left.name} l join {right.name} r on l.customer = r.customer"
-        " join orders o on o.customer = l.customer"
+        f"select l.customer, l.total, r.n, o.id from {left.name} l"
+        f" join {right.name} r on l.customer = r.customer join orders o on o.customer = l.customer"
     )
     for statements in (
         ("insert into orders values (7, 2, 4)", "update orders set customer = 2 where id = 1"),
