@@ -55,7 +55,16 @@ EXACT = [
     *("t = u", "t <> u", "t = v", "p = q", "p <> q", "h = h", "z = z", "z < z", "i = 7", "m > 1", "l < -1"),
     *("t = 'a'::text", "t <> ''::text", "c = 'say \"x\"'::text", "p = true"),
     *("p and q", "p or q", "not p", "not (p and i = j)", "p and (q or i < j)", "p or i = j and q"),
-    *("i is null", "not (t is null)", "p is true", "q is false", "(i = j) is true", "(i < j) is null"),
+    *(
+        "i is null",
+        "i is not null",
+        "q is not true",
+        "not (t is null)",
+        "p is true",
+        "q is false",
+        "(i = j) is true",
+        "(i < j) is null",
+    ),
     *("i + j", "i - l", "s + 1", "s * i", "l * 2", "m + w", "m - i", "m * w", "m * i + w", "(m - 1) * 2"),
     *("case when p then i else j end", "case when p then t end"),
     *(

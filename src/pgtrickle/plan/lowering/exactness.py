@@ -120,7 +120,8 @@ class _Translation:
         if not isinstance(node.expression, (exp.Null, exp.Boolean)):
             raise refuse(readable(node))
         value = self._literal(node.expression)
-        return f"({self.sql(node.this)} is {value})"
+        word = "is not" if node.args.get("negate") else "is"
+        return f"({self.sql(node.this)} {word} {value})"
 
     def _comparison(self, node: exp.Expr) -> str:
         needs_order = type(node) in _ORDERED
