@@ -16,7 +16,7 @@ from bench.distributed_read import distributed_read
 from bench.figures import Figure
 from bench.first_load import first_load
 from bench.idle_tick import idle_tick
-from bench.machine import machine
+from bench.machine import load, machine
 from bench.refresh_cost import refresh_cost
 from bench.refresh_growth import refresh_growth
 from bench.report import print_details, table_of, write_json
@@ -54,6 +54,7 @@ def bench(
             with console.status(f"measuring {name}"):
                 figures += MEASUREMENTS[name](ready)
             console.print(f"measured {name}", style="dim", highlight=False)
+        described["load_at_end"] = load()
     console.print(table_of(figures, "quick: these figures mean nothing" if quick else "pgtrickle bench"))
     print_details(console, figures)
     path = json or RESULTS / f"{now:%Y-%m-%dT%H%M%S}.json"

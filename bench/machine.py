@@ -18,7 +18,7 @@ Machine = dict[str, str | int | float | dict[str, str]]
 
 
 def machine(stage: Stage) -> Machine:
-    """Cores, memory, load before the run, versions and settings."""
+    """Cores, memory, load, versions and settings."""
     with psycopg.connect(stage.server.dsn()) as connection:
         postgres = connection.info.parameter_status("server_version") or ""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -26,7 +26,7 @@ def machine(stage: Stage) -> Machine:
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gigabytes": round(memory / (1 << 30), 1),
-        "load": round(os.getloadavg()[0], 2),
+        "load_at_start": load(),
         "system": f"{platform.system()} {platform.release()}",
         "pgtrickle": pgtrickle.__version__,
         "python": platform.python_version(),
@@ -36,6 +36,11 @@ def machine(stage: Stage) -> Machine:
         "pyarrow": pyarrow.__version__,
         "java": _java(),
     }
+
+
+def load() -> float:
+    """How many processes want a core just now, ours or not: far above the cores, the figures are noise."""
+    return round(os.getloadavg()[0], 2)
 
 
 def _processor() -> str:
