@@ -12,13 +12,15 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
+from pgtrickle.apply.applying import apply_changes
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
+from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.refresh import differential
 from pgtrickle.refresh.engine import Engine
 from tests.end_to_end.stopping_sidecar import STEPS
-from tests.fixtures.databases import APP, SUPERUSER, TEMPLATE, TRICKLE, create_database, prepare
+from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, create_database, prepare
 from tests.fixtures.waiting import eventually
 
 QUERY = (
@@ -116,10 +118,9 @@ def test_a_server_restarted_in_the_middle_of_an_apply_loses_nothing(own_server, 
         refresh(engine, "totals")
         for statement in CHANGES:
             app.execute(statement)
-    applied = differential.apply_changes
 
     def crash(*arguments, **options):
-        applied(*arguments, **options)
+        apply_changes(*arguments, **options)
         own_server.kill()
         own_server.start()
         raise psycopg.OperationalError("the server went away")

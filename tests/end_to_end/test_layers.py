@@ -10,7 +10,7 @@ from pgtrickle.catalog.tables import find
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.stream_table import Action
-from pgtrickle.scheduler.loop import Loop
+from pgtrickle.scheduler.loop import Loop, RefreshEvent
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_the_loop_keeps_everything_fresh(orders, stream_table, engine, app):
         )
         for name in names:
             app.execute("select pgtrickle.alter_stream_table(%s, schedule => 'calculated')", (name,))
-    events = []
+    events: list[RefreshEvent] = []
     stop = threading.Event()
     loop = Loop(engine, events.append)
     with engine.connection() as connection:
