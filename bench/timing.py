@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pkgutil import resolve_name
 from statistics import median
 from typing import Any, Final
 from unittest.mock import patch
@@ -14,18 +15,17 @@ Phases = dict[str, float]
 
 # the first function entered owns the time until it returns, whatever it calls
 _STEPS: Final[Mapping[str, str]] = {
-    "pgtrickle.refresh.story._prepared_all": "prepare",
-    "pgtrickle.refresh.story._claimed": "claim",
-    "pgtrickle.refresh.story._begun": "snapshot",
-    "pgtrickle.refresh.story.changed": "check the sources",
-    "pgtrickle.refresh.story._enter_settings": "settings",
-    "pgtrickle.refresh.story.pending_windows": "measure the windows",
-    "pgtrickle.refresh.story.lock_for_apply": "lock",
+    "pgtrickle.refresh.story.prepared": "prepare",
+    "pgtrickle.refresh.story.claim": "claim",
+    "pgtrickle.refresh.story.alone": "snapshot",
+    "pgtrickle.refresh.step.changed": "check the sources",
+    "pgtrickle.refresh.step.pending_windows": "measure the windows",
+    "pgtrickle.refresh.step.lock_for_apply": "lock",
     "pgtrickle.refresh.differential.read_all": "read",
     "pgtrickle.pipeline.small.plan_small": "Spark: plan",
     "pyspark.sql.classic.dataframe.DataFrame.toArrow": "Spark: run",
     "pgtrickle.refresh.differential.apply_changes": "apply",
-    "pgtrickle.refresh.story.commit_refresh": "record",
+    "pgtrickle.refresh.step.commit_refresh": "record",
     "psycopg.Connection.commit": "commit",
 }
 
@@ -77,6 +77,4 @@ def typical(rounds: list[Phases]) -> Phases:
 
 
 def _found(target: str) -> Callable[..., Any]:
-    from pkgutil import resolve_name
-
     return resolve_name(target)  # type: ignore[no-any-return]
