@@ -35,9 +35,18 @@ class Canonical(Postgres):
 def parsed(text: str) -> exp.Expr | None:
     """The text as a tree; None if our parser cannot read it."""
     try:
-        return sqlglot.parse_one(text, dialect=Canonical)
+        tree = sqlglot.parse_one(text, dialect=Canonical)
     except SqlglotError:
         return None
+    return tree.transform(_with_negation, copy=False)
+
+
+def _with_negation(node: exp.Expr) -> exp.Expr:
+    """`x IS NOT TRUE` as one test, like `x IS NOT NULL`; the parser makes it `NOT x IS TRUE`."""
+    test = node.this if isinstance(node, exp.Not) else None
+    if isinstance(test, exp.Is) and isinstance(test.expression, exp.Boolean):
+        return exp.Is(this=test.this, expression=test.expression, negate=True)
+    return node
 
 
 def written(node: exp.Expr) -> str:
