@@ -69,6 +69,8 @@ class Loop:
                 try:
                     has_worked = self.tick(connection, stop)
                 except DatabaseError as error:
+                    # it may have failed because a definition changed under it
+                    self._known = None
                     raise ConnectionFailed(
                         f"a tick failed: {str(error).strip()}", hint="trying again"
                     ) from error

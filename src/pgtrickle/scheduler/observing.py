@@ -9,6 +9,7 @@ from datetime import datetime
 from pgtrickle.catalog.tables import dependencies, generation, stream_tables
 from pgtrickle.changes.window import buffers
 from pgtrickle.model.errors import BadSchedule
+from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Status, StreamTableId
 from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.postgres.statements import load
@@ -42,7 +43,7 @@ def defined(connection: Connection) -> Definitions:
     number = generation(connection)
     nodes: list[Node] = []
     schedules: dict[StreamTableId, Schedule] = {}
-    parts: list[sql.Composed] = []
+    readers: dict[tuple[RelationName, str], list[StreamTableId]] = {}
     tables = stream_tables(connection)
     by_relation = {table.relation: table.id for table in tables}
     for table in tables:
@@ -53,9 +54,9 @@ def defined(connection: Connection) -> Definitions:
         schedules[table.id] = _schedule(table.schedule)
         for relation in captured:
             column = "upstream_frontier" if relation in by_relation else "frontier"
-            parts += [
-                _has_changes(table.id, buffer.schema, buffer.name, column) for buffer in buffers(relation)
-            ]
+            for buffer in buffers(relation):
+                readers.setdefault((buffer, column), []).append(table.id)
+    parts = [_has_changes(buffer, column, ids) for (buffer, column), ids in readers.items()]
     pending = sql.SQL(" union ").join(parts) if parts else None
     return Definitions(number, Graph.of(nodes), schedules, pending)
 
@@ -122,9 +123,14 @@ def _schedule(text: str | None) -> Schedule:
         return Manual()
 
 
-def _has_changes(table: StreamTableId, schema: str, name: str, frontier: str) -> sql.Composed:
+def _has_changes(buffer: RelationName, frontier: str, readers: list[StreamTableId]) -> sql.Composed:
+    """Which readers of a buffer have not seen all of it: planned once for all of them."""
     return sql.SQL(
-        "select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_id = {id} and exists ("
+        "select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_id = any ({ids}) and exists ("
         "select from {buffer} b where b.xid >= pg_snapshot_xmin(s.{frontier})"
         " and not pg_visible_in_snapshot(b.xid, s.{frontier}))"
-    ).format(id=sql.Literal(table), buffer=sql.Identifier(schema, name), frontier=sql.Identifier(frontier))
+    ).format(
+        ids=sql.Literal(readers),
+        buffer=sql.Identifier(buffer.schema, buffer.name),
+        frontier=sql.Identifier(frontier),
+    )
