@@ -35,6 +35,9 @@ _SMALL: Final = {
     # above this size the planner would spread a single partition again
     "spark.sql.maxSinglePartitionBytes": "1t",
     "spark.sql.optimizer.singleTaskExecution.enabled": "true",
+    # compiling code takes longer than interpreting a few thousand rows, also when it is compiled once
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _LARGE: Final = {
     **_BOTH,
