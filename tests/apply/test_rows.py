@@ -51,9 +51,12 @@ def stored_text(stream, rows: Counter[Row]) -> Counter[str]:
     with_copies = [(*row, copies) for row, copies in rows.items() if copies]
     stream.run(f"create temp table wanted on commit drop as select * from {stream.name.sql} where false")
     for number, text, document, amount, at, copies in with_copies:
-        time = {INFINITY: "infinity", -INFINITY - 1: "-infinity", None: None, 0: "epoch"}.get(
-            at, "1969-08-11 02:38:41.098766+00"
-        )
+        time = {
+            INFINITY: "infinity",
+            -INFINITY - 1: "-infinity",
+            None: None,
+            0: "2000-01-01 00:00:00+00",
+        }.get(at, "1969-08-11 02:38:41.098766+00")
         stream.run(
             "insert into wanted select %s::int, %s::text, %s::json, %s::numeric(12,3), %s::timestamptz"
             " from generate_series(1, %s)",

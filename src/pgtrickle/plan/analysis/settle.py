@@ -70,6 +70,10 @@ class Settler:
 
     def in_spark(self, expression: Expression) -> Expression:
         """The expression as Spark gets it: a column if it can be one, else numbers to compute with."""
+        scan = next(_scans(self.operator), None)
+        if not expression.columns and scan is not None:
+            # a constant is best known to PostgreSQL, whatever its type
+            return column(self._column(scan, expression, carrier_of))
         settled = self.settled(expression)
         return settled if settled.column is not None else self.computed(expression)
 
