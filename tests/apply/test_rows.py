@@ -56,7 +56,7 @@ def stored_text(stream, rows: Counter[Row]) -> Counter[str]:
             -INFINITY - 1: "-infinity",
             None: None,
             0: "2000-01-01 00:00:00+00",
-        }.get(at, "1969-08-11 02:38:41.098766+00")
+        }.get(at, "1999-08-11 02:38:41.098766+00")
         stream.run(
             "insert into wanted select %s::int, %s::text, %s::json, %s::numeric(12,3), %s::timestamptz"
             " from generate_series(1, %s)",
