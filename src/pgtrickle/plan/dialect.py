@@ -12,12 +12,20 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
+from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.parsers.postgres import PostgresParser
 
 _KNOWN = frozenset(
     {"COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "COALESCE", "NULLIF", "ARRAY"}
 )
 _SPECIAL = frozenset({"CAST", "EXTRACT", "SUBSTRING", "TRIM", "OVERLAY", "POSITION", "STRING_AGG"})
+
+
+_CLOSED = (
+    exp.Column, exp.Literal, exp.Paren, exp.Anonymous, exp.Cast, exp.AggFunc, exp.Coalesce, exp.Nullif,
+    exp.Array, exp.Boolean, exp.Null,
+)  # fmt: skip
+"""What a cast can follow without parentheses."""
 
 
 class Canonical(Postgres):
@@ -30,6 +38,21 @@ class Canonical(Postgres):
         FUNCTION_PARSERS: ClassVar = {
             n: parse for n, parse in PostgresParser.FUNCTION_PARSERS.items() if n in _SPECIAL
         }
+
+    class Generator(PostgresGenerator):
+        """Writes casts and types as PostgreSQL does, so that people recognise what they wrote."""
+
+        TYPE_MAPPING: ClassVar = {**PostgresGenerator.TYPE_MAPPING, exp.DType.DECIMAL: "numeric"}
+
+        def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
+            value = self.sql(expression, "this")
+            if not isinstance(expression.this, _CLOSED):
+                value = f"({value})"
+            return f"{value}::{self.sql(expression, 'to')}"
+
+        def datatype_sql(self, expression: exp.DataType) -> str:
+            name = super().datatype_sql(expression)
+            return name if '"' in name else name.lower()
 
 
 def parsed(text: str) -> exp.Expr | None:
