@@ -47,13 +47,16 @@ begin
 end
 $$;
 
--- match_columns: each column of a table as SQL whose value can be hashed.
+-- match_columns: each column of a table as SQL whose value can be hashed, letter by letter where its
+-- collation takes different texts for equal: which of them stands there is seen by readers.
 create or replace function pgtrickle.match_columns(relation_id oid) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select array_agg(case when pgtrickle.is_hashable(atttypid) then format('%I', attname)
-        else format('(%I)::text', attname) end order by attnum)
-    from pg_attribute where attrelid = relation_id and attnum > 0 and not attisdropped
+    select array_agg(case when not pgtrickle.is_hashable(atttypid) then format('(%I)::text', attname)
+        when not coalesce(collisdeterministic, true) then format('(%I collate pg_catalog."C")', attname)
+        else format('%I', attname) end order by attnum)
+    from pg_attribute left join pg_collation c on c.oid = attcollation
+    where attrelid = relation_id and attnum > 0 and not attisdropped
 $$;
 
 -- create_row_index: the index by which a refresh finds whole rows. Runs as the owner of the table.
