@@ -175,13 +175,15 @@ def test_views_over_views_are_followed_to_their_tables(source, followed, app):
 @pytest.mark.parametrize(
     "query",
     [
-        "select a.id, b.id as b from a join b on a.k is not distinct from b.k",
+        pytest.param(
+            "select a.id, b.id as b from a join b on a.k is not distinct from b.k",
+            marks=pytest.mark.xfail(reason="a join of nulls has no delta rule yet"),
+        ),
         "select k, s from (select k, sum(v) as s from a group by k) t where s > 3",
         "select k, s from (select k, sum(v) as s from a group by k) t where s > 3.5",
         "select max(s) as top from (select k, sum(v) as s from a group by k) t",
     ],
 )
-@pytest.mark.xfail(reason="Spark is not trusted with this comparison yet")
 def test_comparisons_above_joins_and_groups_are_differential(source, followed, query):
     source("a(id int primary key, k int, v numeric(10,2))", rows=[(1, 1, 2), (2, None, 3), (3, 1, 2)])
     source("b(id int primary key, k int)", rows=[(1, 1), (2, None), (3, 2)])

@@ -175,6 +175,10 @@ class _Grouping:
         pg_type = self._type(Expression(argument))
         if is_integral(pg_type):
             return True
+        name = Expression(argument).column
+        if name and self._raw.column(name).carrier.spark.startswith("decimal"):
+            # a sum below: its scale is known, though not that every value has all of it
+            return not needs_uniform
         number: Numeric | None = None
         if pg_type.base == "numeric":
             number = numeric_of(argument, lambda name: self._raw.column(name).type)

@@ -12,6 +12,7 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.context import refuse
 from pgtrickle.plan.carriers import INTEGER_DIGITS, MAX_DIGITS, MAX_SCALE, is_integral
 from pgtrickle.plan.expressions import Expression, is_null, readable
+from pgtrickle.plan.lowering.constants import constant_number, number_size, spark_number
 from pgtrickle.plan.operators.operator import Column
 
 _TEXTS = frozenset({"text", "character varying", "name"})
@@ -105,15 +106,13 @@ class _Translation:
             return "true" if node.this else "false"
         if is_null(node):
             return "null"
-        if isinstance(node, exp.Cast) and node.to.is_type("text") and isinstance(node.this, exp.Literal):
-            node = node.this
-        if isinstance(node, exp.Literal):
-            if node.is_string:
-                return "r'" + node.this + "'" if not {"'", "\\"} & set(node.this) else None
-            return node.this if node.this.isdigit() and int(node.this) < 2**31 else None
-        if isinstance(node, exp.Neg) and isinstance(node.this.unnest(), exp.Literal):
-            inner = self._literal(node.this.unnest())
-            return f"(-{inner})" if inner else None
+        digits = constant_number(node)
+        if digits is not None:
+            return spark_number(digits)
+        if isinstance(node, exp.Cast) and node.to.is_type("text"):
+            node = node.this.unnest()
+        if isinstance(node, exp.Literal) and node.is_string and not {"'", "\\"} & set(node.this):
+            return f"r'{node.this}'"
         return None
 
     def _is(self, node: exp.Is) -> str:
@@ -145,9 +144,7 @@ class _Translation:
             return "null"
         if isinstance(node, exp.Boolean):
             return "boolean"
-        if isinstance(node, exp.Literal) and not node.is_string:
-            return "number"
-        if type(node) in _ARITHMETIC or isinstance(node, exp.Neg):
+        if constant_number(node) is not None or type(node) in _ARITHMETIC or isinstance(node, exp.Neg):
             return "number"
         if isinstance(node, (exp.Cast, exp.Literal)) and self._literal(node) is not None and not needs_order:
             return "text"
@@ -185,10 +182,9 @@ class _Translation:
             return min(max(before, other) + 1, MAX_DIGITS - most), most
         if isinstance(node, (exp.Case, exp.Coalesce)):
             return self._widest(node)
-        if isinstance(node, exp.Neg):
-            return self.size(node.this)
-        if isinstance(node, exp.Literal) and self._literal(node) is not None and not node.is_string:
-            return len(node.this), 0
+        digits = constant_number(node)
+        if digits is not None:
+            return number_size(digits)
         raise refuse(f"arithmetic with {readable(node)} in Spark")
 
     def _widest(self, node: exp.Case | exp.Coalesce) -> tuple[int, int]:
