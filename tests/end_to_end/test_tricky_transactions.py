@@ -104,7 +104,7 @@ def test_a_two_phase_commit_is_followed_when_it_is_finished(tables, connect, app
 
 def test_a_refresh_reads_one_snapshot_while_writers_go_on(tables, connect, items):
     """Rows that are committed during a refresh belong to the next one, never to a part of this one."""
-    stop = threading.Event()
+    stop, committed = threading.Event(), threading.Event()
     writer = connect(APP)
 
     def write() -> None:
@@ -115,12 +115,15 @@ def test_a_refresh_reads_one_snapshot_while_writers_go_on(tables, connect, items
             writer.execute("insert into items values (%s, %s, 1)", (1000 + number, number % 3))
             writer.execute("delete from items where id = %s", (1000 + number - 2,))
             writer.commit()
+            committed.set()
 
     thread = threading.Thread(target=write)
     thread.start()
     try:
         for _ in range(4):
             for table in tables.tables:
+                committed.clear()
+                assert committed.wait(30), "the writer does not write"
                 assert table.refresh().action is Action.DIFFERENTIAL
     finally:
         stop.set()
