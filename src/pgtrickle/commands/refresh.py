@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.catalog.tables import find
-from pgtrickle.model.errors import CommandRefused, SourceChanged, UnknownStreamTable, UnsupportedQuery
+from pgtrickle.model.errors import CommandRefused, UnknownStreamTable
 from pgtrickle.model.stream_table import Action, RefreshMode, RefreshOutcome
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, refresh_all
+from pgtrickle.scheduler.failing import note_failure
 from pgtrickle.scheduler.grouping import groups
 from pgtrickle.scheduler.observing import defined
 
@@ -28,18 +28,7 @@ def refresh(engine: Engine, name: str) -> RefreshOutcome:
     for result in results:
         if isinstance(result, Failure):
             with engine.connection() as connection:
-                if isinstance(result.error, (SourceChanged, UnsupportedQuery)):
-                    mark_error(connection, result.table.id, str(result.error))
-                else:
-                    record_failure(
-                        connection,
-                        result.table.id,
-                        str(result.error),
-                        action=Action.DIFFERENTIAL,
-                        started_at=started,
-                        initiated_by="manual",
-                    )
-                connection.commit()
+                note_failure(connection, result, started, "manual")
             raise result.error
     for result in results:
         if isinstance(result, RefreshOutcome) and result.name == table.name:

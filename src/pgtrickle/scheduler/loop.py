@@ -8,14 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.catalog.tables import stream_table
 from pgtrickle.model.errors import (
     Busy,
     ConnectionFailed,
     PgTrickleError,
-    SourceChanged,
-    UnsupportedQuery,
 )
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTableId
@@ -23,6 +20,7 @@ from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, Result, refresh_all
 from pgtrickle.scheduler.due import due
+from pgtrickle.scheduler.failing import note_failure
 from pgtrickle.scheduler.grouping import groups
 from pgtrickle.scheduler.observing import Definitions, Observation, observed
 from pgtrickle.scheduler.upkeep import rotate_buffers, tidy
@@ -91,15 +89,15 @@ class Loop:
         return has_worked
 
     def _refreshed(self, connection: Connection, group: tuple[StreamTableId, ...], seen: Observation) -> bool:
-        started = datetime.now(UTC)
+        started, initiated_by = datetime.now(UTC), self._initiator(group, seen)
         try:
-            results = refresh_all(self.engine, group, initiated_by=self._initiator(group, seen), waits=False)
+            results = refresh_all(self.engine, group, initiated_by=initiated_by, waits=False)
         except Busy:
             return False
         except PgTrickleError as error:
             results = self._all_failed(group, seen, error)
         for result in results:
-            self._note(connection, result, started)
+            self._note(connection, result, started, initiated_by)
         return any(not isinstance(r, RefreshOutcome) or r.action is not Action.SKIP for r in results)
 
     def _initiator(self, group: tuple[StreamTableId, ...], seen: Observation) -> str:
@@ -112,21 +110,14 @@ class Loop:
         with self.engine.connection() as connection:
             return [Failure(stream_table(connection, table), error) for table in group]
 
-    def _note(self, connection: Connection, result: Result, started: datetime) -> None:
+    def _note(self, connection: Connection, result: Result, started: datetime, initiated_by: str) -> None:
         now = datetime.now(UTC)
         if isinstance(result, RefreshOutcome):
             if result.action is not Action.SKIP:
                 self.on_event(RefreshEvent(result.name, now, outcome=result))
             return
-        table, error = result.table, result.error
-        if isinstance(error, (SourceChanged, UnsupportedQuery)):
-            # trying again cannot help; altering the query, or the source, can
-            mark_error(connection, table.id, str(error))
-        else:
-            action = table.effective_mode.value if table.effective_mode else Action.REINITIALIZE.value
-            record_failure(connection, table.id, str(error), action=Action(action), started_at=started)
-        connection.commit()
-        self.on_event(RefreshEvent(table.name, now, error=error))
+        note_failure(connection, result, started, initiated_by)
+        self.on_event(RefreshEvent(result.table.name, now, error=result.error))
 
     def _keep_order(self, connection: Connection) -> None:
         clock = time.monotonic()
