@@ -1,8 +1,8 @@
-# make demo, make test: each sets up what it needs by itself.
+# make demo, make test, make fuzz: each sets up what it needs by itself.
 
 BIN := .venv/bin
 
-.PHONY: setup check test demo bench clean
+.PHONY: setup check test fuzz demo bench clean
 
 setup:
 	@scripts/setup
@@ -15,6 +15,9 @@ check: setup
 
 test: check
 	$(BIN)/pytest $(ARGS)
+
+fuzz: setup
+	@$(BIN)/python -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 demo: setup
 	@$(BIN)/python -m pgtrickle.interfaces.demo $(ARGS)

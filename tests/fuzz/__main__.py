@@ -1,0 +1,36 @@
+"""`python -m tests.fuzz`: look for queries that are followed wrongly, for as long as it is given."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from tests.fixtures.servers import EMBEDDED
+from tests.fuzz.ground import own_ground
+from tests.fuzz.running import run
+
+
+def fuzz(
+    seconds: Annotated[float, typer.Option(help="How long to look.")] = 60,
+    seed: Annotated[int | None, typer.Option(help="The first seed; by the clock if none is given.")] = None,
+    failures: Annotated[int, typer.Option(help="Stop after so many failures.")] = 1,
+    shrink: Annotated[float, typer.Option(help="Seconds to spend on making one failure small.")] = 120,
+    pg: Annotated[int, typer.Option(help="Major version of PostgreSQL.")] = EMBEDDED,
+    reasons: Annotated[bool, typer.Option("--reasons", help="Tell why queries are FULL.")] = False,
+) -> None:
+    """Play random queries through random windows; a failure is made small and printed."""
+    first = seed if seed is not None else int(time.time())
+    typer.echo(f"SEED={first}")
+    with own_ground(pg) as ground:
+        tally = run(ground, first, seconds=seconds, shrink_seconds=shrink, failures=failures, tell=typer.echo)
+    if reasons:
+        for line in tally.reasons_told():
+            typer.echo(line)
+    typer.echo(str(tally))
+    raise typer.Exit(1 if tally.stories else 0)
+
+
+if __name__ == "__main__":
+    typer.run(fuzz)

@@ -1,0 +1,87 @@
+"""Running rounds until time is up or something fails, and telling what was found."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+
+from pgtrickle.model.stream_table import RefreshMode
+from tests.fuzz.ground import Ground
+from tests.fuzz.playing import Failure, Play, play
+from tests.fuzz.rounds import drawn_round
+from tests.fuzz.shrinking import script, shrunk
+
+Tell = Callable[[str], None]
+
+# names and constants that a reason quotes
+_NAMES = re.compile(r"\b[a-z]_?\d+\b(\.c\d+)?|\d+|'[^']*'|(?<=fuzz\.)\w+")
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many queries were followed, how, and why not otherwise."""
+
+    modes: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    stories: list[str] = field(default_factory=list)
+
+    def add(self, one: Play) -> None:
+        if one.is_discarded:
+            self.modes["discarded"] += 1
+            return
+        self.modes[one.mode.value if one.mode else "failed"] += 1
+        for told in ([one.reason] if one.mode is RefreshMode.FULL else []) + one.actions:
+            reason = _NAMES.sub("…", told)
+            self.reasons[reason] += 1
+            known = self.examples.get(reason)
+            if known is None or len(one.query) < len(known):
+                self.examples[reason] = one.query
+
+    @property
+    def followed(self) -> int:
+        return sum(self.modes.values()) - self.modes["discarded"]
+
+    def __str__(self) -> str:
+        differential = self.modes[RefreshMode.DIFFERENTIAL.value]
+        share = 100 * differential / max(self.followed, 1)
+        counted = f"{self.followed} queries, {differential} differential ({share:.1f} %)"
+        return f"{counted}, {self.modes['discarded']} discarded, {len(self.stories)} failures"
+
+    def reasons_told(self) -> Iterator[str]:
+        """Why queries were not differential, the most frequent reason first, each with an example."""
+        for reason, times in self.reasons.most_common():
+            yield f"{times:5} × {reason}"
+            yield f"        {self.examples[reason][:300]}"
+
+
+def run(
+    ground: Ground, seed: int, *, seconds: float, shrink_seconds: float, failures: int, tell: Tell
+) -> Tally:
+    """Play the rounds of this seed and the following ones until so many have failed."""
+    tally = Tally()
+    begun = time.monotonic()
+    for number in count(seed):
+        if time.monotonic() - begun > seconds or len(tally.stories) >= failures:
+            return tally
+        drawn = drawn_round(number)
+        plays = play(ground, drawn)
+        for one in plays:
+            tally.add(one)
+        found = [one.failure for one in plays if one.failure]
+        tell(f"seed {number}: {tally}, {time.monotonic() - begun:.0f} s")
+        for failure in found[: failures - len(tally.stories)]:
+            tally.stories.append(_story(ground, number, failure, shrink_seconds))
+            tell(tally.stories[-1])
+    return tally
+
+
+def _story(ground: Ground, seed: int, failure: Failure, seconds: float) -> str:
+    player = partial(play, ground, keeps_all=True)
+    small, how = shrunk(player, drawn_round(seed), failure, seconds=seconds)
+    return "\n".join([f"-- found by SEED={seed}", *script(small, how)])
