@@ -22,6 +22,8 @@ from bench.refresh_growth import refresh_growth
 from bench.report import print_details, table_of, write_json
 from bench.single_inserts import single_inserts
 from bench.stage import QUICK, Sizes, Stage, stage
+from bench.tpch.measurement import tpch
+from tests.tpch.published import NAMES
 
 MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "refresh_cost": refresh_cost,
@@ -31,6 +33,7 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "bulk_insert": bulk_insert,
     "distributed_read": distributed_read,
     "first_load": first_load,
+    "tpch": tpch,
 }
 RESULTS: Final = Path(__file__).parent / "results"
 
@@ -39,14 +42,24 @@ def bench(
     only: Annotated[list[str] | None, typer.Option(help=f"Only these of: {', '.join(MEASUREMENTS)}.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to see that it runs.")] = False,
     rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of every measurement.")] = None,
+    scale: Annotated[list[float] | None, typer.Option(min=0.01, help="Scales of tpch.")] = None,
+    query: Annotated[list[str] | None, typer.Option(help="Queries of tpch, such as q01.")] = None,
     json: Annotated[Path | None, typer.Option(help="Where to write all samples.")] = None,
 ) -> None:
     """Measure pgtrickle on an embedded PostgreSQL and a local Spark."""
     unknown = sorted(set(only or ()) - set(MEASUREMENTS))
     if unknown:
         raise typer.BadParameter(f"there is no measurement {unknown[0]}; there are {', '.join(MEASUREMENTS)}")
+    strange = sorted(set(query or ()) - set(NAMES))
+    if strange:
+        raise typer.BadParameter(f"there is no query {strange[0]}; there are {NAMES[0]} to {NAMES[-1]}")
     console, now = Console(), datetime.now(UTC)
     sizes = _sized(quick, rounds)
+    sizes = replace(
+        sizes,
+        tpch_scales=tuple(sorted(set(scale or sizes.tpch_scales))),
+        tpch_queries=tuple(sorted(set(query or sizes.tpch_queries))),
+    )
     figures: list[Figure] = []
     with stage(sizes) as ready:
         described = machine(ready)
@@ -64,7 +77,7 @@ def bench(
 
 def _sized(quick: bool, rounds: int | None) -> Sizes:
     sizes = QUICK if quick else Sizes()
-    return sizes if rounds is None else replace(sizes, rounds=rounds, long_rounds=rounds)
+    return sizes if rounds is None else replace(sizes, rounds=rounds, long_rounds=rounds, tpch_rounds=rounds)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,15 @@ Details = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
+class Grid:
+    """Figures that only make sense side by side: one row for each of many subjects."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """One line of the table. Without a value it was skipped, and `note` says why."""
 
@@ -47,6 +56,7 @@ class Figure:
     note: str = ""
     samples: Samples = field(default_factory=dict)
     details: Details = field(default_factory=dict)
+    grids: tuple[Grid, ...] = ()
 
     @property
     def is_met(self) -> bool | None:

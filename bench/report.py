@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.figures import Figure
+from bench.figures import Figure, Grid
 from bench.machine import Machine
 from bench.stage import Sizes
 
@@ -20,8 +20,7 @@ def table_of(figures: Sequence[Figure], title: str) -> Table:
     for heading in ("what", "figure", "bar", "", "medians"):
         table.add_column(heading, justify="right" if heading in ("figure", "bar") else "left")
     for figure in figures:
-        value = "–" if figure.value is None else f"{figure.value:.2f} {figure.unit}"
-        table.add_row(figure.what, value, str(figure.bar or ""), _verdict(figure), figure.note)
+        table.add_row(figure.what, _value(figure), str(figure.bar or ""), _verdict(figure), figure.note)
     return table
 
 
@@ -31,6 +30,9 @@ def print_details(console: Console, figures: Sequence[Figure]) -> None:
         for title, steps in figure.details.items():
             told = "  ".join(f"{step} {spent:.1f}" for step, spent in steps.items() if spent >= 0.05)
             console.print(f"[bold]{title}[/bold]: {told}")
+        for grid in figure.grids:
+            console.print(f"\n[bold]{grid.title}[/bold]")
+            console.print(_drawn(grid), soft_wrap=True, highlight=False, markup=False)
 
 
 def write_json(path: Path, figures: Sequence[Figure], machine: Machine, sizes: Sizes, date: str) -> None:
@@ -45,6 +47,12 @@ def write_json(path: Path, figures: Sequence[Figure], machine: Machine, sizes: S
     path.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
 
 
+def _drawn(grid: Grid) -> str:
+    """As Markdown: too wide for a terminal's frame, and ready for the docs."""
+    rule = ("---", *["---:"] * (len(grid.headings) - 1))
+    return "\n".join(f"| {' | '.join(row)} |" for row in (grid.headings, rule, *grid.rows))
+
+
 def _told(figure: Figure) -> dict[str, object]:
     return {
         "what": figure.what,
@@ -54,8 +62,20 @@ def _told(figure: Figure) -> dict[str, object]:
         "is_met": figure.is_met,
         "note": figure.note,
         "details": figure.details,
+        "grids": {
+            grid.title: [dict(zip(grid.headings, row, strict=True)) for row in grid.rows]
+            for grid in figure.grids
+        },
         "samples": {name: [round(value, 4) for value in side] for name, side in figure.samples.items()},
     }
+
+
+def _value(figure: Figure) -> str:
+    if figure.value is None:
+        return "–"
+    # a count has no digits behind the point
+    shown = f"{figure.value}" if isinstance(figure.value, int) else f"{figure.value:.2f}"
+    return f"{shown} {figure.unit}"
 
 
 def _verdict(figure: Figure) -> str:

@@ -17,6 +17,7 @@ from pgtrickle.embedded import Server, bundled_binaries
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.pipeline.session import Spark, open_spark
+from tests.tpch.published import NAMES
 
 SETTINGS: Final = {"shared_buffers": "1GB", "fsync": "on", "max_connections": "60"}
 JDBC_DRIVER: Final = Path("/usr/share/java/postgresql.jar")
@@ -37,10 +38,21 @@ class Sizes:
     ticks: int = 200
     seconds: int = 5
     bulk: int = 10_000
+    tpch_scales: tuple[float, ...] = (0.1, 1.0)
+    tpch_queries: tuple[str, ...] = NAMES
+    tpch_rounds: int = 3
 
 
 QUICK: Final = Sizes(
-    orders=20_000, many_orders=60_000, few_orders=2_000, rounds=3, long_rounds=2, ticks=20, seconds=1
+    orders=20_000,
+    many_orders=60_000,
+    few_orders=2_000,
+    rounds=3,
+    long_rounds=2,
+    ticks=20,
+    seconds=1,
+    tpch_scales=(0.01, 0.02),
+    tpch_rounds=1,
 )
 
 

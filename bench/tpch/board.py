@@ -1,0 +1,170 @@
+"""One database of TPC-H's data: each query as a stream table, and as what it is measured against."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import psycopg
+
+from bench.stage import Place, Stage
+from bench.timing import milliseconds
+from pgtrickle.model.errors import PgTrickleError
+from pgtrickle.model.stream_table import Action, RefreshMode, StreamTableId
+from pgtrickle.plan.explaining import missing_indexes
+from pgtrickle.refresh.preparing import prepared
+from pgtrickle.refresh.story import refresh
+from tests.tpch.answers import assert_answers
+from tests.tpch.loading import create_tables, fill_tables
+from tests.tpch.plain import PlainChanges
+from tests.tpch.published import Query, query
+
+PATIENCE_SECONDS = 120
+"""How long one statement, or one refresh, may take before its query is given up."""
+
+Failures = (PgTrickleError, psycopg.Error, AssertionError)
+
+
+@dataclass(slots=True)
+class Subject:
+    """A query that is followed; once it has failed it is not measured any more."""
+
+    query: Query
+    table: StreamTableId
+    mode: RefreshMode
+    reason: str
+    indexes: list[str]
+    failure: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.query.name
+
+
+@dataclass(slots=True)
+class Board:
+    """The database of one scale and its subjects."""
+
+    scale: float
+    place: Place
+    changes: PlainChanges
+    subjects: dict[str, Subject] = field(default_factory=dict)
+    loading: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def alive(self) -> list[Subject]:
+        """The subjects that have not failed."""
+        return [subject for subject in self.subjects.values() if not subject.failure]
+
+    def follow(self, subject: Subject) -> Action:
+        """Refresh the stream table."""
+        engine = self.place.trickle.engine
+        with _patience(self.place):
+            return refresh(engine, subject.table, initiated_by="bench", waits=True).action
+
+    def recompute(self, subject: Subject) -> None:
+        """Refresh its twin, which is always computed in full."""
+        self.place.trickle.refresh(_twin(subject))
+
+    def refresh_view(self, subject: Subject) -> None:
+        """Let PostgreSQL refresh its materialized view of the same query."""
+        self.place.connection.execute(f"refresh materialized view {_view(subject)}")
+
+    def attempt(self, subject: Subject, action: Callable[[], object]) -> float | None:
+        """How long the action takes; if it fails, that is noted and the subject is out."""
+        if subject.failure:
+            return None
+        try:
+            return milliseconds(action)
+        except Failures as error:
+            subject.failure = _first_line(error)
+            return None
+
+    def create_twins(self) -> None:
+        for subject in self.alive:
+            self.place.trickle.create_stream_table(_twin(subject), subject.query.text, None, "FULL")
+            self.attempt(subject, partial(self.recompute, subject))
+
+    def drop_twins(self) -> None:
+        for subject in self.subjects.values():
+            self.place.connection.execute("select pgtrickle.drop_stream_table(%s)", (_twin(subject),))
+
+    def create_views(self) -> None:
+        for subject in self.alive:
+            statement = f"create materialized view {_view(subject)} as {subject.query.text}"
+            self.attempt(subject, partial(self.place.connection.execute, statement))
+
+    def check(self) -> None:
+        """Every stream table that was followed to the end must hold PostgreSQL's own answer."""
+        for subject in self.alive:
+            self.attempt(subject, partial(assert_answers, self.place.connection, subject.name, subject.query))
+
+
+@contextmanager
+def board(stage: Stage, scale: float, names: Sequence[str]) -> Iterator[Board]:
+    """Load the data, create the stream tables and the indexes that `explain` asks for, fill them."""
+    database = f"tpch_{scale:g}"
+    with stage.database(database) as place:
+        create_tables(place.connection)
+        fill_tables(place.connection, scale)
+        _bound(place, database)
+        place.settle()
+        ready = Board(scale, place, PlainChanges(place.connection))
+        for name in names:
+            ready.subjects[name] = _created(place, query(name, scale))
+        for index in dict.fromkeys(index for s in ready.subjects.values() for index in s.indexes):
+            place.connection.execute(index)
+        for subject in ready.subjects.values():
+            place.trickle.engine.forget(subject.table)
+        place.settle()
+        for subject in ready.subjects.values():
+            took = ready.attempt(subject, partial(ready.follow, subject))
+            if took is not None:
+                ready.loading[subject.name] = took
+        yield ready
+
+
+def _created(place: Place, asked: Query) -> Subject:
+    place.trickle.create_stream_table(asked.name, asked.text, None)
+    table = place.id_of(asked.name)
+    try:
+        _, found = prepared(place.trickle.engine, table)
+    except Failures as error:
+        return Subject(asked, table, RefreshMode.AUTO, "", [], failure=_first_line(error))
+    program = found.compiled.program(found.compiled.sources) if found.compiled else None
+    indexes = missing_indexes(program) if program else []
+    return Subject(asked, table, found.effective_mode, found.reason, indexes)
+
+
+def _bound(place: Place, database: str) -> None:
+    """No statement waits for ever, whoever sends it."""
+    limit = f"{PATIENCE_SECONDS}s"
+    place.connection.execute(f"alter database \"{database}\" set statement_timeout = '{limit}'")
+    place.connection.execute(f"set statement_timeout = '{limit}'")
+
+
+@contextmanager
+def _patience(place: Place) -> Iterator[None]:
+    """Cancel what Spark is still doing when patience ends."""
+    context = place.trickle.engine.spark.large.sparkContext
+    timer = threading.Timer(PATIENCE_SECONDS, context.cancelAllJobs)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _twin(subject: Subject) -> str:
+    return f"{subject.name}_full"
+
+
+def _view(subject: Subject) -> str:
+    return f"{subject.name}_view"
