@@ -1,0 +1,3 @@
+-- pass through
+select auction, bidder, price, date_time, extra
+from bid
