@@ -22,7 +22,7 @@ Shape = Callable[[Draw, int, Columns], Query]
 def drawn_query(seed: str, tables: Sequence[Table]) -> str:
     """A query over the tables, the same for the same seed."""
     draw = Draw(seed, tables, nested, scalar)
-    depth = draw.choice([1, 2, 2, 2, 3])
+    depth = draw.choice([0, 1, 1, 2, 2, 3])
     prefix = "".join(_common(draw, depth)) if draw.chance(0.22) else ""
     found = query(draw, depth, {})
     return prefix + (_top(draw, found) if draw.chance(0.12) else found.sql)

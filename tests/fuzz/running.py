@@ -12,7 +12,7 @@ from itertools import count
 
 from pgtrickle.model.stream_table import RefreshMode
 from tests.fuzz.ground import Ground
-from tests.fuzz.playing import Failure, Play, play
+from tests.fuzz.playing import WRONG, Failure, Play, play
 from tests.fuzz.rounds import drawn_round
 from tests.fuzz.shrinking import script, shrunk
 
@@ -29,6 +29,7 @@ class Tally:
     modes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
+    kinds: Counter[str] = field(default_factory=Counter)
     stories: list[str] = field(default_factory=list)
 
     def add(self, one: Play) -> None:
@@ -43,6 +44,11 @@ class Tally:
             if known is None or len(one.query) < len(known):
                 self.examples[reason] = one.query
 
+    def is_new(self, failure: Failure) -> bool:
+        """Whether none like it was told; of wrong rows, none is like another."""
+        self.kinds[failure.kind] += 1
+        return failure.kind == WRONG or self.kinds[failure.kind] == 1
+
     @property
     def followed(self) -> int:
         return sum(self.modes.values()) - self.modes["discarded"]
@@ -51,7 +57,7 @@ class Tally:
         differential = self.modes[RefreshMode.DIFFERENTIAL.value]
         share = 100 * differential / max(self.followed, 1)
         counted = f"{self.followed} queries, {differential} differential ({share:.1f} %)"
-        return f"{counted}, {self.modes['discarded']} discarded, {len(self.stories)} failures"
+        return f"{counted}, {self.modes['discarded']} discarded, {sum(self.kinds.values())} failures"
 
     def reasons_told(self) -> Iterator[str]:
         """Why queries were not differential, the most frequent reason first, each with an example."""
@@ -73,11 +79,11 @@ def run(
         plays = play(ground, drawn)
         for one in plays:
             tally.add(one)
-        found = [one.failure for one in plays if one.failure]
         tell(f"seed {number}: {tally}, {time.monotonic() - begun:.0f} s")
-        for failure in found[: failures - len(tally.stories)]:
-            tally.stories.append(_story(ground, number, failure, shrink_seconds))
-            tell(tally.stories[-1])
+        for one in plays:
+            if one.failure and len(tally.stories) < failures and tally.is_new(one.failure):
+                tally.stories.append(_story(ground, number, one.failure, shrink_seconds))
+                tell(tally.stories[-1])
     return tally
 
 
