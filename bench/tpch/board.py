@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import psycopg
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from bench.stage import Place, Stage
 from bench.timing import milliseconds
@@ -25,7 +27,8 @@ from tests.tpch.published import Query, query
 PATIENCE_SECONDS = 120
 """How long one statement, or one refresh, may take before its query is given up."""
 
-Failures = (PgTrickleError, psycopg.Error, AssertionError)
+# the last is what Spark says when its jobs are cancelled
+Failures = (PgTrickleError, psycopg.Error, AssertionError, Py4JJavaError)
 
 
 @dataclass(slots=True)
@@ -73,20 +76,23 @@ class Board:
         """Let PostgreSQL refresh its materialized view of the same query."""
         self.place.connection.execute(f"refresh materialized view {_view(subject)}")
 
-    def attempt(self, subject: Subject, action: Callable[[], object]) -> float | None:
+    def attempt(self, what: str, subject: Subject, action: Callable[[], object]) -> float | None:
         """How long the action takes; if it fails, that is noted and the subject is out."""
         if subject.failure:
             return None
         try:
-            return milliseconds(action)
+            took = milliseconds(action)
         except Failures as error:
-            subject.failure = _first_line(error)
+            subject.failure = f"{what}: {_first_line(error)}"
+            say(f"{self.scale:g} {subject.name} {subject.failure}")
             return None
+        say(f"{self.scale:g} {subject.name} {what}: {took:,.0f} ms")
+        return took
 
     def create_twins(self) -> None:
         for subject in self.alive:
             self.place.trickle.create_stream_table(_twin(subject), subject.query.text, None, "FULL")
-            self.attempt(subject, partial(self.recompute, subject))
+            self.attempt("full load", subject, partial(self.recompute, subject))
 
     def drop_twins(self) -> None:
         for subject in self.subjects.values():
@@ -95,12 +101,13 @@ class Board:
     def create_views(self) -> None:
         for subject in self.alive:
             statement = f"create materialized view {_view(subject)} as {subject.query.text}"
-            self.attempt(subject, partial(self.place.connection.execute, statement))
+            self.attempt("view", subject, partial(self.place.connection.execute, statement))
 
     def check(self) -> None:
         """Every stream table that was followed to the end must hold PostgreSQL's own answer."""
         for subject in self.alive:
-            self.attempt(subject, partial(assert_answers, self.place.connection, subject.name, subject.query))
+            compare = partial(assert_answers, self.place.connection, subject.name, subject.query)
+            self.attempt("check", subject, compare)
 
 
 @contextmanager
@@ -109,7 +116,7 @@ def board(stage: Stage, scale: float, names: Sequence[str]) -> Iterator[Board]:
     database = f"tpch_{scale:g}"
     with stage.database(database) as place:
         create_tables(place.connection)
-        fill_tables(place.connection, scale)
+        say(f"{scale:g} loaded: {milliseconds(partial(fill_tables, place.connection, scale)):,.0f} ms")
         _bound(place, database)
         place.settle()
         ready = Board(scale, place, PlainChanges(place.connection))
@@ -121,7 +128,7 @@ def board(stage: Stage, scale: float, names: Sequence[str]) -> Iterator[Board]:
             place.trickle.engine.forget(subject.table)
         place.settle()
         for subject in ready.subjects.values():
-            took = ready.attempt(subject, partial(ready.follow, subject))
+            took = ready.attempt("first load", subject, partial(ready.follow, subject))
             if took is not None:
                 ready.loading[subject.name] = took
         yield ready
@@ -156,6 +163,11 @@ def _patience(place: Place) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def say(what: str) -> None:
+    """Long measurements tell where they are, beside the table that they end with."""
+    print(what, file=sys.stderr, flush=True)
 
 
 def _first_line(error: BaseException) -> str:

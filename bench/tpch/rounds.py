@@ -70,7 +70,7 @@ def _measure(board: Board, subject: Subject, rival: Rival, timings: Timings, *, 
 
 def _refresh(board: Board, subject: Subject, timings: Timings) -> None:
     with phased() as steps, watched() as seen:
-        took = board.attempt(subject, partial(board.follow, subject))
+        took = board.attempt("refresh", subject, partial(board.follow, subject))
     if took is not None:
         timings.refreshes[subject.name].append(took)
         timings.phases[subject.name].append(dict(steps))
@@ -78,7 +78,7 @@ def _refresh(board: Board, subject: Subject, timings: Timings) -> None:
 
 
 def _rival(board: Board, subject: Subject, rival: Rival, timings: Timings) -> None:
-    took = board.attempt(subject, partial(rival, board, subject))
+    took = board.attempt("rival", subject, partial(rival, board, subject))
     if took is not None:
         timings.rivals[subject.name].append(took)
 
