@@ -60,9 +60,11 @@ class Ground:
             self._cleared()
 
     def create(self, name: str, query: str) -> None:
-        self.app.execute(
-            "select pgtrickle.create_stream_table(%s, %s, schedule => null)", (f"{SCHEMA}.{name}", query)
-        )
+        with self.app.transaction():
+            self.app.execute("set local statement_timeout = 0")
+            self.app.execute(
+                "select pgtrickle.create_stream_table(%s, %s, schedule => null)", (f"{SCHEMA}.{name}", query)
+            )
 
     def known(self, name: str) -> StreamTable:
         """The stream table as the catalog knows it."""
@@ -109,6 +111,8 @@ def ground(database: Database, engine: Engine) -> Iterator[Ground]:
         app = connected(APP, autocommit=True)
         app.execute(f"set search_path = {SCHEMA}")
         app.execute(f"set statement_timeout = '{TIMEOUT}'")
+        # compiling these queries takes longer than answering them
+        app.execute("set jit = off")
         writers = {name: connected(APP, autocommit=False) for name in WRITERS}
         for writer in writers.values():
             writer.execute(f"set search_path = {SCHEMA}")

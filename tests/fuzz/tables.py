@@ -34,7 +34,7 @@ VALUES: Final = {
     "real": ("0.5", "-1.5", "2"),
     "text": ("'a'", "'b'", "'A'", "''"),
     "bool": ("true", "false"),
-    "date": ("date '2024-01-01'", "date '2024-02-29'", "date '2024-03-01'"),
+    "date": ("date '2024-01-01'", "date '2024-02-29'", "date '2024-03-01'", "date 'infinity'"),
     "stamp": ("timestamp '2024-01-01 00:00'", "timestamp '2024-01-01 12:30'", "timestamp '2024-02-29'"),
     "ints": ("'{}'::int[]", "'{1}'::int[]", "'{1,1,2}'::int[]", "'{3,NULL}'::int[]"),
     "json": ("'[]'::jsonb", "'[1,2]'::jsonb", "'[\"a\",null]'::jsonb"),
