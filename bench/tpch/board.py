@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from bench.stage import Place, Stage
 from bench.timing import milliseconds
 from pgtrickle.model.errors import PgTrickleError
-from pgtrickle.model.stream_table import Action, RefreshMode, StreamTableId
+from pgtrickle.model.stream_table import RefreshMode, StreamTableId
 from pgtrickle.plan.explaining import missing_indexes
 from pgtrickle.refresh.preparing import prepared
 from pgtrickle.refresh.story import refresh
@@ -25,7 +25,9 @@ from tests.tpch.plain import PlainChanges
 from tests.tpch.published import Query, query
 
 PATIENCE_SECONDS = 120
-"""How long one statement, or one refresh, may take before its query is given up."""
+"""How long a refresh, ours or PostgreSQL's, may take before its query is given up."""
+LOADING_PATIENCE_SECONDS = 600
+"""The same for a first load."""
 
 # the last is what Spark says when its jobs are cancelled
 Failures = (PgTrickleError, psycopg.Error, AssertionError, Py4JJavaError)
@@ -55,6 +57,7 @@ class Board:
     place: Place
     changes: PlainChanges
     subjects: dict[str, Subject] = field(default_factory=dict)
+    twins: dict[str, StreamTableId] = field(default_factory=dict)
     loading: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -62,15 +65,20 @@ class Board:
         """The subjects that have not failed."""
         return [subject for subject in self.subjects.values() if not subject.failure]
 
-    def follow(self, subject: Subject) -> Action:
+    def follow(self, subject: Subject) -> None:
         """Refresh the stream table."""
-        engine = self.place.trickle.engine
-        with _patience(self.place):
-            return refresh(engine, subject.table, initiated_by="bench", waits=True).action
+        with _patience(self.place, PATIENCE_SECONDS):
+            refresh(self.place.trickle.engine, subject.table, initiated_by="bench", waits=True)
+
+    def load(self, subject: Subject) -> None:
+        """Refresh the stream table for the first time."""
+        with _patience(self.place, LOADING_PATIENCE_SECONDS):
+            refresh(self.place.trickle.engine, subject.table, initiated_by="bench", waits=True)
 
     def recompute(self, subject: Subject) -> None:
         """Refresh its twin, which is always computed in full."""
-        self.place.trickle.refresh(_twin(subject))
+        with _patience(self.place, PATIENCE_SECONDS):
+            refresh(self.place.trickle.engine, self.twins[subject.name], initiated_by="bench", waits=True)
 
     def refresh_view(self, subject: Subject) -> None:
         """Let PostgreSQL refresh its materialized view of the same query."""
@@ -92,11 +100,12 @@ class Board:
     def create_twins(self) -> None:
         for subject in self.alive:
             self.place.trickle.create_stream_table(_twin(subject), subject.query.text, None, "FULL")
+            self.twins[subject.name] = self.place.id_of(_twin(subject))
             self.attempt("full load", subject, partial(self.recompute, subject))
 
     def drop_twins(self) -> None:
-        for subject in self.subjects.values():
-            self.place.connection.execute("select pgtrickle.drop_stream_table(%s)", (_twin(subject),))
+        for name in self.twins:
+            self.place.trickle.drop_stream_table(_twin(self.subjects[name]))
 
     def create_views(self) -> None:
         for subject in self.alive:
@@ -113,11 +122,10 @@ class Board:
 @contextmanager
 def board(stage: Stage, scale: float, names: Sequence[str]) -> Iterator[Board]:
     """Load the data, create the stream tables and the indexes that `explain` asks for, fill them."""
-    database = f"tpch_{scale:g}"
-    with stage.database(database) as place:
+    with stage.database(f"tpch_{scale:g}") as place:
         create_tables(place.connection)
         say(f"{scale:g} loaded: {milliseconds(partial(fill_tables, place.connection, scale)):,.0f} ms")
-        _bound(place, database)
+        place.connection.execute(f"set statement_timeout = '{LOADING_PATIENCE_SECONDS}s'")
         place.settle()
         ready = Board(scale, place, PlainChanges(place.connection))
         for name in names:
@@ -128,7 +136,7 @@ def board(stage: Stage, scale: float, names: Sequence[str]) -> Iterator[Board]:
             place.trickle.engine.forget(subject.table)
         place.settle()
         for subject in ready.subjects.values():
-            took = ready.attempt("first load", subject, partial(ready.follow, subject))
+            took = ready.attempt("first load", subject, partial(ready.load, subject))
             if took is not None:
                 ready.loading[subject.name] = took
         yield ready
@@ -146,23 +154,24 @@ def _created(place: Place, asked: Query) -> Subject:
     return Subject(asked, table, found.effective_mode, found.reason, indexes)
 
 
-def _bound(place: Place, database: str) -> None:
-    """No statement waits for ever, whoever sends it."""
-    limit = f"{PATIENCE_SECONDS}s"
-    place.connection.execute(f"alter database \"{database}\" set statement_timeout = '{limit}'")
-    place.connection.execute(f"set statement_timeout = '{limit}'")
-
-
 @contextmanager
-def _patience(place: Place) -> Iterator[None]:
-    """Cancel what Spark is still doing when patience ends."""
-    context = place.trickle.engine.spark.large.sparkContext
-    timer = threading.Timer(PATIENCE_SECONDS, context.cancelAllJobs)
+def _patience(place: Place, seconds: int) -> Iterator[None]:
+    """Cancel what Spark and PostgreSQL are still doing when patience ends."""
+    timer = threading.Timer(seconds, partial(_cancel, place))
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+def _cancel(place: Place) -> None:
+    place.trickle.engine.spark.large.sparkContext.cancelAllJobs()
+    with psycopg.connect(place.dsn, autocommit=True) as connection:
+        connection.execute(
+            "select pg_cancel_backend(pid) from pg_stat_activity"
+            " where datname = current_database() and application_name like 'pgtrickle%'"
+        )
 
 
 def say(what: str) -> None:

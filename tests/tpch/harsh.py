@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import psycopg
+
 from tests.tpch.drawing import Draw
 from tests.tpch.places import Transaction, nations, regions
 
@@ -20,6 +22,18 @@ _BRASS: Final = "p_size = 15 and p_type like '%BRASS'"
 _FIRST_QUARTER: Final = "l_shipdate between '1996-01-01' and '1996-03-31'"
 _REVENUE: Final = "sum(l_extendedprice * (1 - l_discount))"
 _HAS_COUNTRY_CODE: Final = "substring(c_phone from 1 for 2) in ('13', '31', '23', '29', '30', '18', '17')"
+
+
+CYCLES: Final = 3
+"""How many cycles it takes until everything that is renamed or deleted has come back."""
+
+
+def change_harshly(connection: psycopg.Connection, cycle: int) -> None:
+    """Run and commit the transactions of one cycle."""
+    for transaction in harsh(cycle):
+        with connection.transaction():
+            for statement in transaction:
+                connection.execute(statement)
 
 
 def harsh(cycle: int, rows: int = 20) -> tuple[Transaction, ...]:
