@@ -1,18 +1,20 @@
-"""Rows that were read from PostgreSQL."""
+"""Rows that the query itself spells out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pgtrickle.plan.operators.operator import Column, Operator
-from pgtrickle.plan.program import Read
 
 
 @dataclass(frozen=True, slots=True)
-class Input(Operator):
-    """The rows of a `read`, under the plan names of `columns_`; fields have the same names."""
+class Values(Operator):
+    """The rows of a query that reads no table, such as VALUES; `query` is its SQL.
 
-    read: Read
+    Its columns are taken by position. Without columns it is one row of nothing.
+    """
+
+    query: str
     columns_: tuple[Column, ...]
 
     @property

@@ -1,4 +1,4 @@
-"""The rows of a relation taken away."""
+"""Rows that may come once only."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from pgtrickle.plan.operators.operator import Column, Operator
 
 
 @dataclass(frozen=True, slots=True)
-class Negate(Operator):
-    """The rows of `child` with the opposite weight."""
+class Single(Operator):
+    """The rows of `child`, of which each combination of `keys` has one at most; more are an error.
+
+    It is what a scalar subquery gives; without keys it has one row at most in all.
+    """
 
     child: Operator
+    keys: tuple[str, ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
