@@ -13,7 +13,10 @@ from pgtrickle.model.carrier import Field
 from pgtrickle.model.source import Source
 
 WEIGHT = "weight"
-"""The column that every relation in Spark has beside its fields: how often the row counts."""
+"""The column that a read, and the result of a program, has beside its fields: how often the row counts."""
+
+AGAIN = "again"
+"""The column of a read that tells whether an earlier read of the same source has the row too."""
 
 
 class ReadKind(Enum):
@@ -21,7 +24,14 @@ class ReadKind(Enum):
 
     CHANGES = "changes"
     ROWS = "rows"
-    GROUPS = "groups"
+    ANSWER = "answer"
+
+
+class Version(Enum):
+    """At which end of the window an answer is evaluated."""
+
+    NOW = "now"
+    BEFORE = "before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +44,11 @@ class KeyColumns:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Restricts a read to rows whose key is among those found in earlier reads.
+    """Finds rows whose key is among those of earlier reads.
 
     `columns` is the key as SQL over the alias `t`; `keys` are its carried fields, in the same order.
-    Several providers add up. A null key matches null rows only where `is_null_safe`.
+    Several providers add up. A null key matches null rows only where `is_null_safe`. Without
+    columns it finds every row, but only if a provider has any: a gate.
     """
 
     columns: tuple[str, ...]
@@ -47,12 +58,29 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A relation that the query of an answer reads by `name`: rows of a source, and their change.
+
+    Where it is not `is_reached`, only the change is part of it.
+    """
+
+    name: str
+    rows: Read
+    change: Read | None
+    is_reached: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """One relation read from PostgreSQL under the snapshot of the refresh.
 
-    `expressions` gives each field as SQL over the alias `t` of what is read: the source itself,
-    its window of changes (which adds a `weight`), or `query` for groups that PostgreSQL evaluates.
-    `uses` names the source's columns that occur in them and in the condition.
+    `expressions` gives each field as SQL over the alias `t` of what is read: the window of changes
+    of the source; rows of the source that one of `lookups` finds (all rows if there are none); or
+    the rows of `query`, which PostgreSQL evaluates over `parts` at one `version`. `uses` names the
+    source's columns that occur in them and in the condition.
+
+    Rows are read as unchanged ones: where the source `is_changed`, what the window inserted is
+    taken off again, by a negative weight. Rows that one of `earlier` finds too are marked AGAIN.
     """
 
     name: str
@@ -64,6 +92,10 @@ class Read:
     uses: tuple[str, ...] = ()
     condition: str | None = None
     lookups: tuple[Lookup, ...] = ()
+    earlier: tuple[Lookup, ...] = ()
+    is_changed: bool = False
+    parts: tuple[Part, ...] = ()
+    version: Version = Version.NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +187,12 @@ Target = RowsTarget | MergedGroups | ReplacedGroups
 class Program:
     """Everything one refresh does between its snapshot and its commit.
 
-    `spark_sql` reads views named like the reads. Its columns are the target's fields in order,
-    then `weight` (RowsTarget, ReplacedGroups) or the count (MergedGroups, between keys and slots).
+    `spark_sql` reads views named like the reads among `inputs`; other reads only give keys. Its
+    columns are the target's fields in order, then `weight` (RowsTarget, ReplacedGroups) or the
+    count (MergedGroups, between keys and slots).
     """
 
     reads: tuple[Read, ...]
     spark_sql: str
     target: Target
+    inputs: frozenset[str] = frozenset()

@@ -13,7 +13,8 @@ from pgtrickle.apply.merging import groups_to_rescan
 from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows
 from pgtrickle.apply.storage import create_storage, empty_staging, staging_table
 from pgtrickle.apply.writing import Applied
-from pgtrickle.changes.reading import Frontiers, read_all, read_query
+from pgtrickle.changes.reading import fields_of, has_weight, inserted_query, read_all, read_query
+from pgtrickle.changes.relations import Frontiers
 from pgtrickle.model.errors import SparkFailed
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
@@ -24,7 +25,7 @@ from pgtrickle.pipeline.small import run_small
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.plan.program import MergedGroups, Program, Read, ReadKind
 from pgtrickle.plan.targets.merged import RESCANNED
-from pgtrickle.postgres.connection import DataError, connect
+from pgtrickle.postgres.connection import DataError, connect, sql
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
 
@@ -61,8 +62,7 @@ def follow(
         with _Staging(engine, session, table, program) as rows:
             return _applied(session, table, program, rows, 0)
     inputs = _inputs(session, table, program)
-    changes = [inputs[read.name] for read in program.reads if read.kind is ReadKind.CHANGES]
-    if changes and not any(change.num_rows for change in changes):
+    if not any(rows.num_rows for rows in inputs.values()):
         return Effect(Applied(0, 0), 0)
     with _followable():
         result = run_small(engine.spark, program.spark_sql, inputs)
@@ -98,9 +98,10 @@ def _followable() -> Iterator[None]:
 
 
 def _inputs(session: Session, table: StreamTable, program: Program) -> dict[str, pa.Table]:
-    """What the program reads, on the driver."""
+    """What the program computes with, on the driver."""
     with _followable():
-        return read_all(program.reads, lambda _: session.read, _since(table), {})
+        tables = read_all(program.reads, lambda _: session.read, _since(table), {})
+    return {name: rows for name, rows in tables.items() if name in program.inputs}
 
 
 def _applied(session: Session, table: StreamTable, program: Program, rows: Rows, count: int) -> Effect:
@@ -157,19 +158,28 @@ class _Staging:
             empty_staging(connection, staging_table(self._table.id))
 
     def _inputs(self) -> Mapping[str, PartitionedQuery | pa.Table]:
-        return {read.name: self._partitioned(read) for read in self._program.reads}
+        return {
+            read.name: self._partitioned(read)
+            for read in self._program.reads
+            if read.name in self._program.inputs
+        }
 
     def _partitioned(self, read: Read) -> PartitionedQuery:
-        query = read_query(read, _since(self._table), None).as_string(self._session.read)
-        queries: tuple[str, ...] = (query,)
-        if read.kind is ReadKind.ROWS and read.source is not None:
-            word = " and " if read.condition else " where "
-            ranges = ctid_ranges(self._session.read, read.source, PARTS)
-            queries = tuple(f"{query}{word}{part}" if part else query for part in ranges)
         return PartitionedQuery(
-            queries,
-            read.fields,
+            tuple(query.as_string(self._session.read) for query in self._queries(read)),
+            fields_of(read),
             self._snapshot,
             self._table.settings,
-            has_weight=read.kind is ReadKind.CHANGES,
+            has_weight=has_weight(read),
         )
+
+    def _queries(self, read: Read) -> list[sql.Composed]:
+        """One query for each piece of a source, and one for what the window inserted into it."""
+        since = _since(self._table)
+        if read.kind is not ReadKind.ROWS or read.source is None or read.earlier:
+            return [read_query(read, since, None)]
+        pieces = [piece for piece in ctid_ranges(self._session.read, read.source, PARTS) if piece]
+        if not pieces:
+            return [read_query(read, since, None)]
+        inserted = [inserted_query(read, since, None)] if read.is_changed else []
+        return [read_query(read, since, None, piece) for piece in pieces] + inserted
