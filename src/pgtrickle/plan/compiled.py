@@ -11,10 +11,11 @@ from pgtrickle.plan.analysis.query import Block, analysed, parse
 from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.lowering.exactness import require_exact
-from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Scan
+from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Scan, Top
 from pgtrickle.plan.program import Program
 from pgtrickle.plan.targets.groups import Grouped
 from pgtrickle.plan.targets.merged import Merged
+from pgtrickle.plan.targets.ordered import Ordered
 from pgtrickle.plan.targets.replaced import Replaced
 from pgtrickle.plan.targets.rows import Rows
 from pgtrickle.plan.targets.shape import Shape
@@ -60,6 +61,8 @@ def compiled(definition: Definition, typer: Typer) -> Compiled:
 
 
 def _shape(block: Block, definition: Definition, context: Context) -> Shape:
+    if isinstance(block.operator, Top) and not block.operator.partition:
+        return Ordered(block, definition.outputs, context)
     grouped = _grouped(block, definition)
     if grouped is None:
         return Rows(block, definition.outputs, context)

@@ -8,7 +8,7 @@ from pgtrickle.model.source import Source
 from pgtrickle.plan.compiled import Compiled
 from pgtrickle.plan.operators import Aggregate, Filter, Join, Operator, Project, Scan
 from pgtrickle.plan.printing import tree_lines
-from pgtrickle.plan.program import Lookup, Part, Program, Read, ReadKind, RowsTarget, Version
+from pgtrickle.plan.program import Lookup, Part, Program, Read, ReadKind, Version
 from pgtrickle.plan.restriction.reading import same_text
 
 
@@ -105,8 +105,9 @@ def _expression_lines(compiled: Compiled, program: Program) -> Iterator[str]:
     yield f"by PostgreSQL while reading: {_joined(_read_expressions(program))}"
     yield f"by Spark: {_joined(_spark_expressions(compiled.shape.operator, compiled.root))}"
     computed = [f"{o.name} = {o.sql}" for o in program.target.outputs if not _is_name(o.sql)]
-    if not isinstance(program.target, RowsTarget) and program.target.having:
-        computed.append(f"having {program.target.having}")
+    having = getattr(program.target, "having", None)
+    if having:
+        computed.append(f"having {having}")
     yield f"by PostgreSQL on apply: {_joined(computed)}"
 
 

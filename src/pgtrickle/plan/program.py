@@ -180,7 +180,36 @@ class ReplacedGroups:
     key: tuple[str, ...] | None
 
 
-Target = RowsTarget | MergedGroups | ReplacedGroups
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where an ordered result ends: by which of its hidden columns it is ordered, and how far it goes."""
+
+    order: tuple[tuple[int, bool, bool], ...]
+    """The number of a hidden column, whether it is descending, whether nulls come first."""
+    limit: int | None
+    offset: int
+    has_ties: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """Weighted rows go into a state that holds the first rows in order; the table shows a cut of it.
+
+    `hidden` are further columns of the state, by which it is ordered. `query` gives the rows of the
+    state from nothing, its columns named like the fields: it is asked when too few rows are left.
+    The state holds every row that is not after the last of the `depth` rows it was filled with.
+    """
+
+    fields: tuple[Field, ...]
+    outputs: tuple[Output, ...]
+    hidden: tuple[Output, ...]
+    cut: Cut
+    query: str
+    depth: int | None
+    key: tuple[str, ...] | None = None
+
+
+Target = RowsTarget | MergedGroups | ReplacedGroups | FirstRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pgtrickle.apply.applying import apply_changes, replace_all
+from pgtrickle.apply.applying import apply_changes, fill_first_rows, replace_all
 from pgtrickle.apply.merging import groups_to_rescan
 from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows
 from pgtrickle.apply.storage import create_storage, empty_staging, staging_table
 from pgtrickle.apply.writing import Applied
 from pgtrickle.changes.reading import fields_of, has_weight, inserted_query, read_all, read_query
 from pgtrickle.changes.relations import Frontiers
-from pgtrickle.model.errors import SparkFailed
+from pgtrickle.model.errors import Diverged, SparkFailed
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import StreamTable
@@ -23,7 +23,7 @@ from pgtrickle.pipeline.distributed import StagingTarget, run_distributed
 from pgtrickle.pipeline.ranges import ctid_ranges
 from pgtrickle.pipeline.small import run_small
 from pgtrickle.pipeline.source import PartitionedQuery
-from pgtrickle.plan.program import MergedGroups, Program, Read, ReadKind
+from pgtrickle.plan.program import FirstRows, MergedGroups, Program, Read, ReadKind, Version
 from pgtrickle.plan.targets.merged import RESCANNED
 from pgtrickle.postgres.connection import DataError, connect, sql
 from pgtrickle.refresh.engine import Engine
@@ -71,6 +71,10 @@ def follow(
 
 def fill(engine: Engine, session: Session, table: StreamTable, program: Program, *, is_large: bool) -> Effect:
     """Let the stream table hold exactly what the program computes of all rows."""
+    target = program.target
+    if isinstance(target, FirstRows):
+        create_storage(session.write, table.id, target)
+        return Effect(fill_first_rows(session.write, table.name, table.match_columns, table.id, target), 0)
     if is_large and session.can_share:
         with _Staging(engine, session, table, program) as rows:
             return Effect(_replaced(session, table, program, rows), 0)
@@ -97,6 +101,19 @@ def _followable() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _repeatable(program: Program) -> Iterator[None]:
+    """Tell an answer that PostgreSQL gives otherwise each time from a table that was tampered with."""
+    try:
+        yield
+    except Diverged as error:
+        if any(read.version is Version.BEFORE for read in program.reads):
+            raise Unfollowable(
+                "the query has several right answers, and PostgreSQL gave another one"
+            ) from error
+        raise
+
+
 def _inputs(session: Session, table: StreamTable, program: Program) -> dict[str, pa.Table]:
     """What the program computes with, on the driver."""
     with _followable():
@@ -106,13 +123,15 @@ def _inputs(session: Session, table: StreamTable, program: Program) -> dict[str,
 
 def _applied(session: Session, table: StreamTable, program: Program, rows: Rows, count: int) -> Effect:
     rescanned = _rescanned(session, table, program, rows)
-    applied = apply_changes(
-        session.write, table.name, table.match_columns, table.id, program.target, rows, rescanned
-    )
+    with _repeatable(program):
+        applied = apply_changes(
+            session.write, table.name, table.match_columns, table.id, program.target, rows, rescanned
+        )
     return Effect(applied, count or applied.inserted + applied.deleted)
 
 
 def _replaced(session: Session, table: StreamTable, program: Program, rows: Rows) -> Applied:
+    assert not isinstance(program.target, FirstRows)
     return replace_all(session.write, table.name, table.match_columns, table.id, program.target, rows)
 
 

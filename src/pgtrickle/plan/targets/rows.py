@@ -30,7 +30,7 @@ class Rows(Shape):
         shown = [settler.shown(expression, has_joins=has_joins) for _, expression in block.outputs]
         needed = sorted({name for expression in shown for name in expression.columns})
         self.operator = pruned(placed(settler.operator), needed)
-        self._columns = [settler.operator.column(name) for name in needed]
+        self.columns = [settler.operator.column(name) for name in needed]
         short = {name: f"f{number}" for number, name in enumerate(needed)}
         outputs = tuple(
             Output(name, pg_type.text, expression.over(lambda n: quoted(short[n])))
@@ -40,12 +40,12 @@ class Rows(Shape):
         unique = unique_columns(settler.operator)
         has_key = unique is not None and all(name in plain for name in unique)
         key = tuple(plain[name] for name in unique) if unique and has_key else None
-        self._fields = tuple(Field(short[c.name], c.carrier) for c in self._columns)
-        self._target = RowsTarget(self._fields, outputs, key)
+        self._fields = tuple(Field(short[c.name], c.carrier) for c in self.columns)
+        self.target = RowsTarget(self._fields, outputs, key)
 
     @property
     def description(self) -> str:
-        key = self._target.key
+        key = self.target.key
         return f"rows matched by key ({', '.join(key)})" if key else "rows matched as a whole"
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
@@ -58,8 +58,7 @@ class Rows(Shape):
 
     def _program(self, bound: Operator, reads: tuple[Read, ...], end: End) -> Program:
         named = tuple(
-            Column(field.name, c.type, c.carrier)
-            for field, c in zip(self._fields, self._columns, strict=True)
+            Column(field.name, c.type, c.carrier) for field, c in zip(self._fields, self.columns, strict=True)
         )
-        result = Project(bound, named, tuple(column(c.name) for c in self._columns))
-        return Program(reads, change_sql(result, end), self._target, names_of(bound))
+        result = Project(bound, named, tuple(column(c.name) for c in self.columns))
+        return Program(reads, change_sql(result, end), self.target, names_of(bound))
