@@ -7,22 +7,22 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
-from pgtrickle.changes.relations import CHANGE, Frontiers, carried, native, where, window
+from pgtrickle.changes.relations import CHANGE, Ends, among, carried, native, where, window
 from pgtrickle.plan.program import Part, Read, Version
 from pgtrickle.postgres.connection import sql
 
 
-def answer_query(read: Read, since: Frontiers, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
+def answer_query(read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
     """The query of an answer, over its parts as they are at the answer's version."""
     assert read.query is not None
     parts = [
-        sql.SQL("{} as ({})").format(trusted(part.name), _part(part, read.version, since, tables))
+        sql.SQL("{} as ({})").format(trusted(part.name), _part(part, read.version, ends, tables))
         for part in read.parts
     ]
     heading = sql.SQL("with {} ").format(sql.SQL(", ").join(parts)) if parts else sql.SQL("")
     kept = any_of(read.lookups, tables) if read.lookups else ALWAYS
     return sql.SQL("{}select {} from ({}) as t{}").format(
-        heading, carried(read), trusted(read.query), where(read, [kept])
+        heading, carried(read), trusted(read.query), among([kept])
     )
 
 
@@ -41,29 +41,29 @@ def _reached(part: Part, tables: Mapping[str, pa.Table] | None) -> sql.Composabl
     return any_of(part.rows.lookups, tables) if part.rows.lookups else ALWAYS
 
 
-def _part(
-    part: Part, version: Version, since: Frontiers, tables: Mapping[str, pa.Table] | None
-) -> sql.Composed:
+def _part(part: Part, version: Version, ends: Ends, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
     """The reached rows and the change, as a plain bag."""
     reached = _reached(part, tables)
     assert part.rows.source is not None
     source = sql.Identifier(part.rows.source.name.schema, part.rows.source.name.name)
-    rows = sql.SQL("select {} from {} as t{}").format(native(part.rows), source, where(part.rows, [reached]))
+    rows = sql.SQL("select {} from {} as t{}").format(
+        native(part.rows), source, where(part.rows, [reached], ends.now)
+    )
     if part.change is None:
         return rows
     if version is Version.NOW:
         if reached is ALWAYS:
             return rows
         beyond = sql.SQL("({}) is not true").format(reached)
-        return sql.SQL("{} union all {}").format(rows, _moved(part.rows, since, ">", [beyond]))
-    gone = _moved(part.rows, since, "<", [])
+        return sql.SQL("{} union all {}").format(rows, _moved(part.rows, ends, ">", [beyond]))
+    gone = _moved(part.rows, ends, "<", [])
     if reached is NEVER:
         return gone
-    inserted = _moved(part.rows, since, ">", [reached])
+    inserted = _moved(part.rows, ends, ">", [reached])
     return sql.SQL("(({}) except all ({})) union all ({})").format(rows, inserted, gone)
 
 
-def _moved(read: Read, since: Frontiers, sign: str, conditions: list[sql.Composable]) -> sql.Composed:
+def _moved(read: Read, ends: Ends, sign: str, conditions: list[sql.Composable]) -> sql.Composed:
     """Rows that the window brought (above zero) or took (below), as often as it did."""
     names = sql.SQL(", ").join(sql.SQL("c.{}").format(sql.Identifier(field.name)) for field in read.fields)
     positions = sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(len(read.fields)))
@@ -74,8 +74,8 @@ def _moved(read: Read, since: Frontiers, sign: str, conditions: list[sql.Composa
         names=names,
         fields=native(read),
         change=CHANGE,
-        window=window(read, since),
-        where=where(read, conditions),
+        window=window(read, ends),
+        where=among(conditions),
         positions=positions,
         sign=trusted(sign),
     )

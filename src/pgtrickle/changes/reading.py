@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pgtrickle.changes.answers import answer_query, is_empty_answer
 from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
-from pgtrickle.changes.relations import CHANGE, Frontiers, carried, where, window
+from pgtrickle.changes.relations import CHANGE, Ends, among, carried, where, window
 from pgtrickle.model.carrier import Carrier, Field
 from pgtrickle.plan.program import AGAIN, WEIGHT, Read, ReadKind
 from pgtrickle.postgres.arrow import arrow_schema, read_arrow
@@ -20,12 +20,12 @@ _AGAIN = Field(AGAIN, Carrier("boolean", "boolean", "({})", "({})::boolean", Tru
 
 
 def read_all(
-    reads: tuple[Read, ...], connection: Connections, since: Frontiers, given: Mapping[str, pa.Table]
+    reads: tuple[Read, ...], connection: Connections, ends: Ends, given: Mapping[str, pa.Table]
 ) -> dict[str, pa.Table]:
     """Read one after the other, each restricted by the keys that the ones before it found."""
     tables = dict(given)
     for read in reads:
-        tables[read.name] = _table(read, connection(read), since, tables)
+        tables[read.name] = _table(read, connection(read), ends, tables)
     return {read.name: tables[read.name] for read in reads}
 
 
@@ -39,10 +39,10 @@ def has_weight(read: Read) -> bool:
     return read.kind is not ReadKind.ANSWER
 
 
-def _table(read: Read, connection: Connection, since: Frontiers, tables: Mapping[str, pa.Table]) -> pa.Table:
+def _table(read: Read, connection: Connection, ends: Ends, tables: Mapping[str, pa.Table]) -> pa.Table:
     if _is_empty(read, tables):
         return arrow_schema(fields_of(read), has_weight=has_weight(read)).empty_table()
-    query = read_query(read, since, tables)
+    query = read_query(read, ends, tables)
     return read_arrow(connection, query, fields_of(read), has_weight=has_weight(read))
 
 
@@ -54,20 +54,20 @@ def _is_empty(read: Read, tables: Mapping[str, pa.Table]) -> bool:
 
 
 def read_query(
-    read: Read, since: Frontiers, tables: Mapping[str, pa.Table] | None, piece: str | None = None
+    read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None, piece: str | None = None
 ) -> sql.Composed:
     """The SQL of a read; without tables its lookups are left out and it reads everything.
 
     `piece` is a condition that takes some of a source's rows, without what the window inserted.
     """
     if read.kind is ReadKind.CHANGES:
-        return _changes(read, since)
+        return _changes(read, ends)
     if read.kind is ReadKind.ANSWER:
-        return answer_query(read, since, tables)
-    return _rows(read, since, tables, piece)
+        return answer_query(read, ends, tables)
+    return _rows(read, ends, tables, piece)
 
 
-def _changes(read: Read, since: Frontiers) -> sql.Composed:
+def _changes(read: Read, ends: Ends) -> sql.Composed:
     return sql.SQL(
         "select {fields}, sum(t.{change})::bigint as {weight} from ({window}) as t{where}"
         " group by {positions} having sum(t.{change}) <> 0"
@@ -75,15 +75,13 @@ def _changes(read: Read, since: Frontiers) -> sql.Composed:
         fields=carried(read),
         weight=sql.Identifier(WEIGHT),
         change=CHANGE,
-        window=window(read, since),
-        where=where(read, [sql.SQL("t.{} <> 0").format(CHANGE)]),
+        window=window(read, ends),
+        where=among([sql.SQL("t.{} <> 0").format(CHANGE)]),
         positions=_positions(len(read.fields)),
     )
 
 
-def _rows(
-    read: Read, since: Frontiers, tables: Mapping[str, pa.Table] | None, piece: str | None
-) -> sql.Composed:
+def _rows(read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None, piece: str | None) -> sql.Composed:
     """Rows as they are now, less those that the window inserted."""
     assert read.source is not None
     fields, found = _fields_and_lookups(read, tables)
@@ -92,14 +90,14 @@ def _rows(
         fields,
         sql.Identifier(WEIGHT),
         sql.Identifier(read.source.name.schema, read.source.name.name),
-        where(read, [found, *pieces]),
+        where(read, [found, *pieces], ends.now),
     )
     if not read.is_changed or piece:
         return now
-    return sql.SQL("{} union all {}").format(now, inserted_query(read, since, tables))
+    return sql.SQL("{} union all {}").format(now, inserted_query(read, ends, tables))
 
 
-def inserted_query(read: Read, since: Frontiers, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
+def inserted_query(read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
     """What the window inserted of the rows that a read finds, to be taken off again."""
     fields, found = _fields_and_lookups(read, tables)
     return sql.SQL(
@@ -109,8 +107,8 @@ def inserted_query(read: Read, since: Frontiers, tables: Mapping[str, pa.Table] 
         fields=fields,
         weight=sql.Identifier(WEIGHT),
         change=CHANGE,
-        window=window(read, since),
-        where=where(read, [found]),
+        window=window(read, ends),
+        where=among([found]),
         positions=_positions(len(fields_of(read))),
     )
 
@@ -121,7 +119,7 @@ def _fields_and_lookups(
     found = any_of(read.lookups, tables) if read.lookups else ALWAYS
     if tables is None and read.earlier:
         found = NEVER  # the first read of this source has it all
-    again = [any_of(read.earlier, tables or {})] if read.earlier else []
+    again = [any_of(read.earlier, tables)] if read.earlier else []
     marks = [sql.SQL(", coalesce({}, false) as {}").format(a, sql.Identifier(AGAIN)) for a in again]
     return sql.SQL("").join([carried(read), *marks]), found
 

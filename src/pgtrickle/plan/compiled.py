@@ -8,6 +8,7 @@ from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context, Definition, Typer
 from pgtrickle.plan.analysis.query import Block, analysed, parse
+from pgtrickle.plan.clock import has_clock, require_followable
 from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.lowering.exactness import require_exact
@@ -40,6 +41,12 @@ class Compiled:
         return self.shape.initial()
 
     @property
+    def clocked(self) -> frozenset[RelationId]:
+        """The tables of which rows enter and leave as time passes."""
+        scans = (op for op in self.shape.operator.walk() if isinstance(op, Scan))
+        return frozenset(scan.source.relation for scan in scans if has_clock(scan.condition))
+
+    @property
     def sources(self) -> frozenset[RelationId]:
         """The tables it reads."""
         return frozenset(op.source.relation for op in self.root.walk() if isinstance(op, Scan))
@@ -54,6 +61,7 @@ def compiled(definition: Definition, typer: Typer) -> Compiled:
     """Compile a query, or refuse it with the reason why deltas cannot follow it."""
     context = Context(definition, typer)
     block = analysed(parse(definition.query), context)
+    require_followable(block.operator, [expression for _, expression in block.outputs])
     shape = _shape(block, definition, context)
     changed = frozenset(source.relation for source in definition.sources.values())
     shape.program(changed)

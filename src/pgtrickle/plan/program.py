@@ -81,6 +81,7 @@ class Read:
 
     Rows are read as unchanged ones: where the source `is_changed`, what the window inserted is
     taken off again, by a negative weight. Rows that one of `earlier` finds too are marked AGAIN.
+    A condition that `follows_clock` has the clock's sign where the time of either end goes.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Read:
     lookups: tuple[Lookup, ...] = ()
     earlier: tuple[Lookup, ...] = ()
     is_changed: bool = False
+    follows_clock: bool = False
     parts: tuple[Part, ...] = ()
     version: Version = Version.NOW
 

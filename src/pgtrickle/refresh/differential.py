@@ -14,7 +14,7 @@ from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows
 from pgtrickle.apply.storage import create_storage, empty_staging, staging_table
 from pgtrickle.apply.writing import Applied
 from pgtrickle.changes.reading import fields_of, has_weight, inserted_query, read_all, read_query
-from pgtrickle.changes.relations import Frontiers
+from pgtrickle.changes.relations import Ends
 from pgtrickle.model.errors import Diverged, SparkFailed
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
@@ -117,7 +117,7 @@ def _repeatable(program: Program) -> Iterator[None]:
 def _inputs(session: Session, table: StreamTable, program: Program) -> dict[str, pa.Table]:
     """What the program computes with, on the driver."""
     with _followable():
-        tables = read_all(program.reads, lambda _: session.read, _since(table), {})
+        tables = read_all(program.reads, lambda _: session.read, _ends(session, table), {})
     return {name: rows for name, rows in tables.items() if name in program.inputs}
 
 
@@ -143,15 +143,17 @@ def _rescanned(session: Session, table: StreamTable, program: Program, rows: Row
     lost = groups_to_rescan(session.write, table.id, target, rows)
     if lost is None:
         return None
-    return read_all((target.rescan,), lambda _: session.read, _since(table), {RESCANNED: lost})["extrema"]
+    return read_all((target.rescan,), lambda _: session.read, _ends(session, table), {RESCANNED: lost})[
+        "extrema"
+    ]
 
 
-def _since(table: StreamTable) -> Frontiers:
+def _ends(session: Session, table: StreamTable) -> Ends:
     def frontier(source: Source) -> Frontier:
         found = table.frontier if source.kind is SourceKind.TABLE else table.upstream_frontier
         return found or Frontier(3, 3)
 
-    return frontier
+    return Ends(frontier, table.data_timestamp, session.taken_at)
 
 
 class _Staging:
@@ -194,11 +196,11 @@ class _Staging:
 
     def _queries(self, read: Read) -> list[sql.Composed]:
         """One query for each piece of a source, and one for what the window inserted into it."""
-        since = _since(self._table)
+        ends = _ends(self._session, self._table)
         if read.kind is not ReadKind.ROWS or read.source is None or read.earlier:
-            return [read_query(read, since, None)]
+            return [read_query(read, ends, None)]
         pieces = [piece for piece in ctid_ranges(self._session.read, read.source, PARTS) if piece]
         if not pieces:
-            return [read_query(read, since, None)]
-        inserted = [inserted_query(read, since, None)] if read.is_changed else []
-        return [read_query(read, since, None, piece) for piece in pieces] + inserted
+            return [read_query(read, ends, None)]
+        inserted = [inserted_query(read, ends, None)] if read.is_changed else []
+        return [read_query(read, ends, None, piece) for piece in pieces] + inserted

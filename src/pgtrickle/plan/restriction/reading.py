@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.stream_table import RelationId
+from pgtrickle.plan.clock import clocked, has_clock
 from pgtrickle.plan.dialect import parsed, written
 from pgtrickle.plan.lowering.postgres import over_source
 from pgtrickle.plan.operators import Answer, Leaf, Operator, Scan
@@ -97,7 +98,8 @@ def _change(scan: Scan) -> Read:
         fields=tuple(Field(c.name, c.carrier) for c in scan.columns),
         expressions=tuple(over_source(scan, output.expression) for output in scan.outputs),
         uses=_uses(scan),
-        condition=over_source(scan, scan.condition) if scan.condition else None,
+        condition=over_source(scan, clocked(scan.condition)) if scan.condition else None,
+        follows_clock=has_clock(scan.condition),
     )
 
 
