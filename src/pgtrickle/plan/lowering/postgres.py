@@ -9,6 +9,7 @@ from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import (
     Aggregate,
+    Answer,
     Column,
     Distinct,
     Evaluated,
@@ -58,6 +59,12 @@ def _scan(op: Scan) -> str:
 
 def _leaf(op: Leaf) -> str:
     return f"select * from {leaf_name(op.scan)}"
+
+
+def _answer(op: Answer) -> str:
+    """Inside another answer only constants are answers: the query that reads no part."""
+    assert op.now.query is not None
+    return op.now.query
 
 
 def _nothing(op: Nothing) -> str:
@@ -200,6 +207,7 @@ def _nulls(columns: tuple[Column, ...]) -> list[str]:
 
 _LOWERINGS: Mapping[type[Operator], Callable[[Any], str]] = {
     Aggregate: _aggregate,
+    Answer: _answer,
     Distinct: _distinct,
     Evaluated: _evaluated,
     Filter: _filter,

@@ -72,7 +72,7 @@ class Binding:
         if isinstance(op, Scan):
             return self._reads.leaf(op, needs)
         if isinstance(op, Values):
-            return op if self._is_inside else constant(op, self._reads)
+            return constant(op, self._reads)
         if isinstance(op, Evaluated):
             return self._evaluated(op, needs)
         if EVERYTHING in needs:
