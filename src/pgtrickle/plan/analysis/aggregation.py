@@ -17,6 +17,9 @@ from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Aggregate, Column, GroupKey, Operator
 
+_WRAPPED = (exp.Ordered, exp.Order, exp.Where, exp.Distinct)
+"""Nodes that can have the text of what they hold, and are more than that."""
+
 INTEGER = PgType("integer", "integer", "b", "N")
 
 
@@ -60,7 +63,8 @@ class Grouping:
         return Expression(self._rewritten(expression.node.copy()))
 
     def _rewritten(self, node: exp.Expr) -> exp.Expr:
-        if key := self._keys.get(_text(node)):
+        key = self._keys.get(_text(node)) if not isinstance(node, _WRAPPED) else None
+        if key is not None:
             return column(key.column.name).node
         if isinstance(node, exp.Anonymous) and node.name.lower() == "grouping":
             return column(self._grouping(node)).node

@@ -39,9 +39,7 @@ _SIDES = {"LEFT": left_joined, "RIGHT": right_joined, "FULL": full_joined}
 def relations_of(node: exp.Select, surroundings: Surroundings, domain: Domain | None) -> Relations:
     """The relations of a query's FROM clause, with the conditions of its joins."""
     found = Relations(Scope(outer=surroundings.outer))
-    if domain is not None:
-        found.leaves.append(domain.operator)
-        found.conditions.extend(domain.conditions)
+    found.place(domain)
     if clause := node.args.get("from_"):
         found = _joined(found, exp.Join(this=clause.this), surroundings)
     for join in node.args.get("joins") or []:
@@ -63,8 +61,7 @@ def _joined(left: Relations, node: exp.Join, surroundings: Surroundings) -> Rela
     elif isinstance(item, exp.Subquery) and not isinstance(item.this, _JOINED):
         found = _subquery(left, node, item.this, surroundings.outer, surroundings)
     else:
-        right = _parenthesised(item, left, surroundings) if isinstance(item, exp.Subquery) else None
-        found = _sided(left, right or _table(item, left.scope, surroundings), node, surroundings)
+        found = _sided(left, _item(item, left, surroundings), node, surroundings)
     for join in item.args.get("joins") or []:
         found = _joined(found, join, surroundings)
     return found
@@ -128,9 +125,20 @@ def _beside(left: Relations, block: Block, node: exp.Join, surroundings: Surroun
     return found
 
 
-def _parenthesised(node: exp.Subquery, left: Relations, surroundings: Surroundings) -> Relations:
-    """A join in parentheses."""
-    return _named(node, _joined(Relations(Scope(outer=left.scope)), exp.Join(this=node.this), surroundings))
+def _item(node: exp.Expr, left: Relations, surroundings: Surroundings) -> Relations:
+    """A table, or a join in parentheses."""
+    if not isinstance(node, exp.Subquery):
+        return _table(node, left.scope, surroundings)
+    found = Relations(Scope(outer=left.scope))
+    try:
+        return _named(node, _joined(found, exp.Join(this=node.this), surroundings))
+    except Correlated:
+        domain = left.take_domain()
+        if domain is None:
+            raise
+    # an outer join in the parentheses reads the domain, so that it has to be in there
+    found.place(domain)
+    return _named(node, _joined(found, exp.Join(this=node.this), surroundings))
 
 
 def _named(node: exp.Expr, found: Relations) -> Relations:

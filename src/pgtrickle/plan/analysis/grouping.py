@@ -19,6 +19,9 @@ from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator
 
+LIFTED = "calls of the surrounding query"
+"""The relation whose columns are such calls."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -34,15 +37,20 @@ class Rows:
 
 
 class Groups:
-    """The groups of one block; `given` is what stands for columns of a surrounding query."""
+    """The groups of one block; `given` is what stands for columns of a surrounding query.
+
+    `lifted` are calls that stand in subqueries but aggregate rows of this block.
+    """
 
     def __init__(
         self,
         node: exp.Select,
         scope: Scope,
         given: dict[str, Expression],
+        lifted: dict[str, exp.Expr],
         surroundings: Surroundings,
     ) -> None:
+        self._lifted = lifted
         self._group: exp.Group | None = node.args.get("group")
         self._having: exp.Having | None = node.args.get("having")
         self._places = list(_places(node))
@@ -71,12 +79,14 @@ class Groups:
 
         for place in self._places:
             self._collect(place, grouping, asked)
+        outside = {n: grouping.rewritten(self._scope.resolve(call)) for n, call in self._lifted.items()}
         operator: Operator = grouping.operator()
         if sets is not None and not (sets.is_plain and not grouping.bits):
             own = tuple(frozenset(grouping.add_key(key).name for key in keys) for keys in sets.sets)
             shared = frozenset(names.values())
             operator = over_sets(grouping.operator(), own, grouping.bits, shared, self._context)
         above = Scope(self._scope.relations, self._scope.merged, self._scope.outer, grouping.rewritten)
+        above.outer = Scope({LIFTED: outside}, outer=self._scope.outer)
         attachments = Attachments(operator, above, self._surroundings, plain, asked.keys())
         return self._with_having(attachments, found.renamed(names), is_total)
 
@@ -109,6 +119,25 @@ class Groups:
         else:
             for part in node.iter_expressions():
                 self._collect(part, grouping, asked)
+
+
+def lifted_calls(
+    node: exp.Select, scope: Scope, surroundings: Surroundings
+) -> tuple[exp.Select, dict[str, exp.Expr]]:
+    """The query with columns instead of those calls in its subqueries that aggregate its own rows."""
+    found: dict[str, exp.Expr] = {}
+    node = node.copy()
+    for part in list(node.find_all(exp.Query)):
+        if part is node or not isinstance(part, exp.Select):
+            continue
+        for call in list(part.walk()):
+            references = list(call.find_all(exp.Column)) if is_aggregate(call, surroundings.context) else []
+            is_whole = not isinstance(call.parent, (exp.Filter, exp.WithinGroup, exp.Dot))
+            if references and is_whole and all(r.table and scope.has(r) for r in references):
+                name = f"call {len(found)}"
+                found[name] = call.copy()
+                call.replace(exp.column(name, table=LIFTED, quoted=True))
+    return node, found
 
 
 def _places(node: exp.Select) -> Iterator[exp.Expr]:

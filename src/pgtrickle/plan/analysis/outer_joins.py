@@ -32,6 +32,7 @@ def together(left: Relations, right: Relations, merged: Mapping[str, Expression]
         [*left.conditions, *right.conditions],
         [*left.deferred, *right.deferred],
         (*merged.items(), *rest),
+        left.domain or right.domain,
     )
 
 

@@ -11,7 +11,7 @@ from pgtrickle.plan.analysis.context import Context, refuse
 from pgtrickle.plan.analysis.domains import placed
 from pgtrickle.plan.analysis.from_clause import relations_of
 from pgtrickle.plan.analysis.functions_in import has_aggregates
-from pgtrickle.plan.analysis.grouping import Groups, Rows
+from pgtrickle.plan.analysis.grouping import Groups, Rows, lifted_calls
 from pgtrickle.plan.analysis.limits import MAX_DEPTH, exceeded
 from pgtrickle.plan.analysis.ordering import cut_of, ordered_by, projected, top
 from pgtrickle.plan.analysis.parsing import parse
@@ -73,8 +73,14 @@ def _select(node: exp.Select, surroundings: Surroundings) -> Block:
     if where := node.args.get("where"):
         relations.add_condition(where.this)
     operator, correlated = relations.joined(surroundings)
-    if node.args.get("group") or node.args.get("having") or has_aggregates(node, surroundings.context):
-        rows = Groups(node, relations.scope, given, surroundings).rows(operator, correlated)
+    node, lifted = lifted_calls(node, relations.scope, surroundings)
+    if (
+        lifted
+        or node.args.get("group")
+        or node.args.get("having")
+        or has_aggregates(node, surroundings.context)
+    ):
+        rows = Groups(node, relations.scope, given, lifted, surroundings).rows(operator, correlated)
     else:
         rows = Rows(Attachments(operator, relations.scope, surroundings), correlated)
     return selected(node, rows, surroundings.context)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from pgtrickle.plan.analysis.block import Outputs, Surroundings
+from pgtrickle.plan.analysis.block import Domain, Outputs, Surroundings
 from pgtrickle.plan.analysis.joining import join_tree
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments
@@ -19,7 +19,8 @@ class Relations:
     """Relations that are all inner-joined by conditions.
 
     `deferred` are conditions with subqueries in them, which need all relations joined first;
-    `visible` are the columns in the order in which a name of the whole join would list them.
+    `visible` are the columns in the order in which a name of the whole join would list them;
+    `domain` is one of the relations, if the block is evaluated for the values of one.
     """
 
     scope: Scope
@@ -27,6 +28,23 @@ class Relations:
     conditions: list[Expression] = field(default_factory=list)
     deferred: list[exp.Expr] = field(default_factory=list)
     visible: Outputs = ()
+    domain: Domain | None = None
+
+    def take_domain(self) -> Domain | None:
+        """The domain, if its rows are still a relation of their own here; they no longer are then."""
+        domain, self.domain = self.domain, None
+        if domain is None or not any(leaf is domain.operator for leaf in self.leaves):
+            return None
+        self.leaves = [leaf for leaf in self.leaves if leaf is not domain.operator]
+        self.conditions = [c for c in self.conditions if c not in domain.conditions]
+        return domain
+
+    def place(self, domain: Domain | None) -> None:
+        """Make the domain one of the relations."""
+        if domain is not None:
+            self.domain = domain
+            self.leaves.append(domain.operator)
+            self.conditions.extend(domain.conditions)
 
     def add_condition(self, node: exp.Expr) -> None:
         """Let only rows through for which the condition, of ON or WHERE, is true."""

@@ -91,7 +91,7 @@ class Attachments:
 
     def _value(self, node: exp.Expr) -> exp.Expr:
         if not has_subquery(node) or written(node) in self._known:
-            return _enclosed(self._plain(node).node)
+            return self._plain(node).node
         if isinstance(node, exp.Exists):
             return self._with(for_existence(node.this, self._context), self._exists)
         if isinstance(node, exp.Array) and node.expressions and isinstance(node.expressions[0], exp.Query):

@@ -26,7 +26,7 @@ def is_function(node: exp.Expr) -> bool:
     if isinstance(node, exp.Lateral):
         return not isinstance(node.this, exp.Query)
     if isinstance(node, exp.Table):
-        return node.this is None or not isinstance(node.this, exp.Identifier)
+        return not isinstance(node.this, exp.Identifier)
     return isinstance(node, exp.Unnest)
 
 
@@ -77,7 +77,8 @@ def _call(item: exp.Expr) -> tuple[exp.Expr, list[str], bool]:
     names = [c.name for c in columns]
     has_ordinality = bool(item.args.get("ordinality"))
     if isinstance(item, exp.Table) and item.args.get("rows_from"):
-        raise refuse("ROWS FROM")
+        calls = [_defined(part.this, part.args.get("alias")) for part in item.args["rows_from"]]
+        return _rows_from(calls), names, has_ordinality
     call = item.copy() if isinstance(item, exp.Unnest) else item.this.copy()
     if isinstance(call, exp.Unnest):
         offset = call.args.get("offset")
@@ -87,10 +88,19 @@ def _call(item: exp.Expr) -> tuple[exp.Expr, list[str], bool]:
         call.set("offset", None)
         call.set("alias", None)
     if any(isinstance(c, exp.ColumnDef) for c in columns):
-        # ROWS FROM is where a definition of columns and names for them can both stand
-        defined = exp.TableAlias(columns=[c.copy() for c in columns])
-        call = exp.Table(rows_from=[exp.Table(this=call, alias=defined)])
+        # there a definition of columns and names for them can both stand
+        call = _rows_from([_defined(call, alias)])
     return call, names, has_ordinality
+
+
+def _rows_from(calls: list[exp.Expr]) -> exp.Expr:
+    return exp.Anonymous(this="ROWS FROM", expressions=calls)
+
+
+def _defined(call: exp.Expr, alias: exp.TableAlias | None) -> exp.Expr:
+    """A call with the columns that the query defines for it, if it does."""
+    defined = exp.Tuple(expressions=[c.copy() for c in alias.columns]) if alias else None
+    return exp.Alias(this=call.copy(), alias=defined) if defined is not None else call.copy()
 
 
 def _is_true(node: exp.Join) -> bool:
