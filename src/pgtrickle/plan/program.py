@@ -100,6 +100,25 @@ class Read:
     version: Version = Version.NOW
 
 
+class Role(Enum):
+    """At which end of the window the rows of a read are there, and how often."""
+
+    CHANGE = "change"
+    """A weight below zero: that often before. Above zero: that often now."""
+    BOTH = "both"
+    NOW = "now"
+    BEFORE = "before"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A relation that Spark reads by `name`: several reads with the same fields, and two weights."""
+
+    name: str
+    fields: tuple[Field, ...]
+    reads: tuple[tuple[str, Role], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """One column of the stream table and the SQL that gives it, evaluated by PostgreSQL on apply."""
@@ -218,12 +237,12 @@ Target = RowsTarget | MergedGroups | ReplacedGroups | FirstRows
 class Program:
     """Everything one refresh does between its snapshot and its commit.
 
-    `spark_sql` reads views named like the reads among `inputs`; other reads only give keys. Its
-    columns are the target's fields in order, then `weight` (RowsTarget, ReplacedGroups) or the
-    count (MergedGroups, between keys and slots).
+    `spark_sql` reads views named like the `inputs`; other reads only give keys. Its columns are the
+    target's fields in order, then `weight` (RowsTarget, ReplacedGroups) or the count (MergedGroups,
+    between keys and slots).
     """
 
     reads: tuple[Read, ...]
     spark_sql: str
     target: Target
-    inputs: frozenset[str] = frozenset()
+    inputs: tuple[Input, ...] = ()

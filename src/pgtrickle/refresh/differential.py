@@ -13,6 +13,7 @@ from pgtrickle.apply.merging import groups_to_rescan
 from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows
 from pgtrickle.apply.storage import create_storage, empty_staging, staging_table
 from pgtrickle.apply.writing import Applied
+from pgtrickle.changes.inputs import merged
 from pgtrickle.changes.reading import fields_of, has_weight, inserted_query, read_all, read_query
 from pgtrickle.changes.relations import Ends
 from pgtrickle.model.errors import Diverged, SparkFailed
@@ -23,6 +24,7 @@ from pgtrickle.pipeline.distributed import StagingTarget, run_distributed
 from pgtrickle.pipeline.ranges import ctid_ranges
 from pgtrickle.pipeline.small import run_small
 from pgtrickle.pipeline.source import PartitionedQuery
+from pgtrickle.plan.lowering.spark import input_sql
 from pgtrickle.plan.program import FirstRows, MergedGroups, Program, Read, ReadKind, Version
 from pgtrickle.plan.targets.merged import RESCANNED
 from pgtrickle.postgres.connection import DataError, connect, sql
@@ -118,7 +120,7 @@ def _inputs(session: Session, table: StreamTable, program: Program) -> dict[str,
     """What the program computes with, on the driver."""
     with _followable():
         tables = read_all(program.reads, lambda _: session.read, _ends(session, table), {})
-    return {name: rows for name, rows in tables.items() if name in program.inputs}
+    return {one.name: merged(one, tables) for one in program.inputs}
 
 
 def _applied(session: Session, table: StreamTable, program: Program, rows: Rows, count: int) -> Effect:
@@ -156,6 +158,12 @@ def _ends(session: Session, table: StreamTable) -> Ends:
     return Ends(frontier, table.data_timestamp, session.taken_at)
 
 
+def _over_reads(program: Program) -> str:
+    """The program's SQL over views of the reads themselves."""
+    inputs = ", ".join(f"{one.name} as ({input_sql(one)})" for one in program.inputs)
+    return f"with {inputs} {program.spark_sql}" if inputs else program.spark_sql
+
+
 class _Staging:
     """The rows of a program, computed by many tasks and copied by them into the staging table."""
 
@@ -171,7 +179,7 @@ class _Staging:
         assert row is not None
         staging = StagingTarget(self._engine.dsn, name.name, row[0])
         with _followable():
-            staged = run_distributed(self._engine.spark, self._program.spark_sql, self._inputs(), staging)
+            staged = run_distributed(self._engine.spark, _over_reads(self._program), self._inputs(), staging)
         return StagedRows(name, row[0], staged.attempts)
 
     def __exit__(self, *_: object) -> None:
@@ -179,11 +187,8 @@ class _Staging:
             empty_staging(connection, staging_table(self._table.id))
 
     def _inputs(self) -> Mapping[str, PartitionedQuery | pa.Table]:
-        return {
-            read.name: self._partitioned(read)
-            for read in self._program.reads
-            if read.name in self._program.inputs
-        }
+        used = {name for one in self._program.inputs for name, _ in one.reads}
+        return {read.name: self._partitioned(read) for read in self._program.reads if read.name in used}
 
     def _partitioned(self, read: Read) -> PartitionedQuery:
         return PartitionedQuery(

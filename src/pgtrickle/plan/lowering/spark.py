@@ -31,7 +31,7 @@ from pgtrickle.plan.operators import (
     Single,
     UnionAll,
 )
-from pgtrickle.plan.program import AGAIN, WEIGHT
+from pgtrickle.plan.program import WEIGHT, Input, Role
 
 
 def spark_sql(op: Operator) -> str:
@@ -54,24 +54,22 @@ def change_sql(op: Operator, end: End = End.CHANGE) -> str:
     return f"select {listed}{net} as {WEIGHT} from ({spark_sql(op)}){group} having {net} <> 0"
 
 
-def _leaf(op: Leaf) -> str:
-    listed = names(op.columns)
-    parts = []
-    if op.change is not None:
-        weights = f"greatest(-{WEIGHT}, 0L) as w0, greatest({WEIGHT}, 0L) as w1"
-        parts.append(f"select {listed}{weights} from {op.change.name}")
-    for read in op.rows:
-        where = f" where not {AGAIN}" if read.earlier else ""
-        parts.append(f"select {listed}{WEIGHT} as w0, {WEIGHT} as w1 from {read.name}{where}")
-    return " union all ".join(parts)
+def input_sql(one: Input) -> str:
+    """An input over views named like its reads."""
+    fields = "".join(f"{spark_name(field.name)}, " for field in one.fields)
+    return " union all ".join(f"select {fields}{_ROLES[role]} from {name}" for name, role in one.reads)
 
 
-def _answer(op: Answer) -> str:
-    listed = names(op.columns)
-    if op.before is None:
-        return f"select {listed}1L as w0, 1L as w1 from {op.now.name}"
-    now = f"select {listed}0L as w0, 1L as w1 from {op.now.name}"
-    return f"{now} union all select {listed}1L as w0, 0L as w1 from {op.before.name}"
+_ROLES = {
+    Role.CHANGE: f"greatest(-{WEIGHT}, 0L) as w0, greatest({WEIGHT}, 0L) as w1",
+    Role.BOTH: f"{WEIGHT} as w0, {WEIGHT} as w1",
+    Role.NOW: "0L as w0, 1L as w1",
+    Role.BEFORE: "1L as w0, 0L as w1",
+}
+
+
+def _input(op: Leaf | Answer) -> str:
+    return f"select {names(op.columns)}{WEIGHTS} from {op.input.name}"
 
 
 def _nothing(op: Nothing) -> str:
@@ -134,11 +132,11 @@ def _single(op: Single) -> str:
 
 _LOWERINGS: Mapping[type[Operator], Callable[[Any], str]] = {
     Aggregate: _aggregate,
-    Answer: _answer,
+    Answer: _input,
     Distinct: _distinct,
     Filter: _filter,
     Join: _join,
-    Leaf: _leaf,
+    Leaf: _input,
     Mark: _mark,
     Nothing: _nothing,
     OuterJoin: _outer_join,
@@ -148,4 +146,4 @@ _LOWERINGS: Mapping[type[Operator], Callable[[Any], str]] = {
     UnionAll: _union_all,
 }
 
-__all__ = ["End", "change_sql", "names", "spark_sql", "value"]
+__all__ = ["End", "change_sql", "input_sql", "names", "spark_sql", "value"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pgtrickle.model.carrier import Field
 from pgtrickle.plan.operators.operator import Column, Operator
 from pgtrickle.plan.operators.scan import Scan
-from pgtrickle.plan.program import Read
+from pgtrickle.plan.program import Input, Read, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,13 @@ class Leaf(Operator):
     scan: Scan
     change: Read | None
     rows: tuple[Read, ...]
+
+    @property
+    def input(self) -> Input:
+        """What Spark reads of it."""
+        changes = [(self.change.name, Role.CHANGE)] if self.change else []
+        reads = (*changes, *((read.name, Role.BOTH) for read in self.rows))
+        return Input(f"both_{reads[0][0]}", _fields(self), reads)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -31,6 +39,13 @@ class Answer(Operator):
     before: Read | None
 
     @property
+    def input(self) -> Input:
+        """What Spark reads of it."""
+        stays = Role.BOTH if self.before is None else Role.NOW
+        gone = ((self.before.name, Role.BEFORE),) if self.before else ()
+        return Input(f"both_{self.now.name}", _fields(self), ((self.now.name, stays), *gone))
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         return self.columns_
 
@@ -44,3 +59,7 @@ class Nothing(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.columns_
+
+
+def _fields(op: Operator) -> tuple[Field, ...]:
+    return tuple(Field(column.name, column.carrier) for column in op.columns)

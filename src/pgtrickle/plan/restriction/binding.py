@@ -43,7 +43,7 @@ from pgtrickle.plan.operators import (
 from pgtrickle.plan.program import Read
 from pgtrickle.plan.restriction.answers import answer_of, constant
 from pgtrickle.plan.restriction.passing import padded, places, wants_from
-from pgtrickle.plan.restriction.reading import Reads, names_of, reachable
+from pgtrickle.plan.restriction.reading import Reads, inputs_of, reachable
 from pgtrickle.plan.restriction.region import has_index, is_region, region_of, with_leaves
 from pgtrickle.plan.restriction.wants import EVERYTHING, Needs, Want, renamed
 from pgtrickle.plan.trees import with_children
@@ -63,7 +63,9 @@ class Binding:
     def program(self, op: Operator, needs: Needs = ()) -> tuple[Operator, tuple[Read, ...]]:
         """The tree over reads, and the reads in their order."""
         bound = self._finished(self.bound(op, needs))
-        return bound, reachable(self._reads.all, set(names_of(bound)))
+        return bound, reachable(
+            self._reads.all, {name for one in inputs_of(bound) for name, _ in one.reads}
+        )
 
     def bound(self, op: Operator, needs: Needs) -> Operator:
         """The tree over reads that meet these needs."""

@@ -11,7 +11,7 @@ from pgtrickle.plan.clock import clocked, has_clock
 from pgtrickle.plan.dialect import parsed, written
 from pgtrickle.plan.lowering.postgres import over_source
 from pgtrickle.plan.operators import Answer, Leaf, Operator, Scan
-from pgtrickle.plan.program import KeyColumns, Lookup, Read, ReadKind
+from pgtrickle.plan.program import Input, KeyColumns, Lookup, Read, ReadKind
 from pgtrickle.plan.restriction.wants import Needs, Want
 
 
@@ -119,15 +119,10 @@ def lookup_of(scan: Scan, want: Want) -> Lookup:
     return Lookup(columns, keys, want.providers, want.is_null_safe)
 
 
-def names_of(bound: Operator) -> frozenset[str]:
-    """The reads that a bound tree takes its rows from."""
-    found: set[str] = set()
-    for part in bound.walk():
-        if isinstance(part, Leaf):
-            found |= {read.name for read in (part.change, *part.rows) if read is not None}
-        elif isinstance(part, Answer):
-            found |= {read.name for read in (part.now, part.before) if read is not None}
-    return frozenset(found)
+def inputs_of(bound: Operator) -> tuple[Input, ...]:
+    """What Spark reads of a bound tree."""
+    found = (part.input for part in bound.walk() if isinstance(part, (Leaf, Answer)))
+    return tuple(dict.fromkeys(found))
 
 
 def reachable(reads: list[Read], used: set[str]) -> tuple[Read, ...]:

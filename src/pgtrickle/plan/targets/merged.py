@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from pgtrickle.model.carrier import Carrier, Field
 from pgtrickle.model.names import quoted
 from pgtrickle.model.stream_table import RelationId
+from pgtrickle.plan.expressions import column
 from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
 from pgtrickle.plan.lowering.postgres import postgres_sql
 from pgtrickle.plan.lowering.spark import End, change_sql, value
-from pgtrickle.plan.operators import Aggregate, Call, Nothing, Operator
+from pgtrickle.plan.operators import Aggregate, Call, Nothing, Operator, Project
 from pgtrickle.plan.placing import placed
 from pgtrickle.plan.program import (
     WEIGHT,
@@ -25,7 +26,7 @@ from pgtrickle.plan.program import (
 )
 from pgtrickle.plan.pruning import pruned
 from pgtrickle.plan.restriction import EVERYTHING, Binding
-from pgtrickle.plan.restriction.reading import names_of
+from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.plan.targets.groups import Grouped, group_outputs
 from pgtrickle.plan.targets.shape import Shape
 
@@ -77,6 +78,7 @@ class Merged(Shape):
         )
         read = {n for key in grouped.aggregate.keys for n in key.expression.columns}
         read |= {n for call in grouped.aggregate.calls if call.argument for n in call.argument.columns}
+        self._used = read
         self.operator = pruned(placed(grouped.aggregate.child), read)
         self._slots = _Slots()
         finals = {
@@ -109,8 +111,13 @@ class Merged(Shape):
         ]
         group = f" group by {', '.join(keys)}" if keys else ""
         # folded: an extremum that went away and came back within the window has not gone
-        sql = f"select {', '.join(parts)} from ({change_sql(bound, end)}){group}"
-        return Program(reads, sql, self._target, names_of(bound))
+        sql = f"select {', '.join(parts)} from ({change_sql(self._read_of(bound), end)}){group}"
+        return Program(reads, sql, self._target, inputs_of(bound))
+
+    def _read_of(self, bound: Operator) -> Operator:
+        """The rows with only the columns that keys and slots are made of."""
+        columns = [c for c in bound.columns if c.name in self._used]
+        return Project(bound, tuple(columns), tuple(column(c.name) for c in columns))
 
     def _final(self, call: Call) -> str:
         """The value of a call as SQL over the slots."""

@@ -16,7 +16,7 @@ from pgtrickle.plan.operators import Aggregate, Answer, Column, Evaluated, Opera
 from pgtrickle.plan.program import WEIGHT, Program, Read, ReplacedGroups
 from pgtrickle.plan.pruning import pruned
 from pgtrickle.plan.restriction import EVERYTHING, Binding
-from pgtrickle.plan.restriction.reading import names_of
+from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.plan.targets.groups import Grouped, group_outputs
 from pgtrickle.plan.targets.shape import Shape
 
@@ -64,21 +64,17 @@ class Replaced(Shape):
         return self._program(bound, reads)
 
     def _program(self, bound: Answer, reads: tuple[Read, ...]) -> Program:
-        arms = [self._now(bound.now)]
-        if bound.before is not None:
-            arms.append(self._named(bound.before))
-        return Program(reads, " union all ".join(arms), self._target, names_of(bound))
-
-    def _now(self, read: Read) -> str:
         fields = (*self._keys, *self._values)
         listed = [f"{spark_name(c.name)} as {f.name}" for c, f in zip(self._columns, fields, strict=True)]
-        return f"select {', '.join(listed)}, 1L as {WEIGHT} from {read.name}"
+        now = f"select {', '.join(listed)}, 1L as {WEIGHT} from {bound.input.name} where w1 > 0"
+        sql = f"{now} union all {self._named(bound)}" if bound.before else now
+        return Program(reads, sql, self._target, inputs_of(bound))
 
-    def _named(self, read: Read) -> str:
+    def _named(self, bound: Answer) -> str:
         """The groups that were there before: the ones without a new row are gone."""
         keys = [f"{spark_name(c.name)} as {f.name}" for c, f in zip(self._columns, self._keys, strict=False)]
         values = [f"cast(null as {f.carrier.spark}) as {f.name}" for f in self._values]
-        return f"select {', '.join(keys + values)}, 0L as {WEIGHT} from {read.name}"
+        return f"select {', '.join(keys + values)}, 0L as {WEIGHT} from {bound.input.name} where w0 > 0"
 
 
 def _shown_verbatim(aggregate: Aggregate) -> Aggregate:

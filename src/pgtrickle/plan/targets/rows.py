@@ -16,7 +16,7 @@ from pgtrickle.plan.placing import placed
 from pgtrickle.plan.program import Output, Program, Read, RowsTarget
 from pgtrickle.plan.pruning import pruned
 from pgtrickle.plan.restriction import EVERYTHING, Binding
-from pgtrickle.plan.restriction.reading import names_of
+from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.plan.targets.shape import Shape
 from pgtrickle.plan.unique_keys import unique_columns
 
@@ -61,4 +61,4 @@ class Rows(Shape):
             Column(field.name, c.type, c.carrier) for field, c in zip(self._fields, self.columns, strict=True)
         )
         result = Project(bound, named, tuple(column(c.name) for c in self.columns))
-        return Program(reads, change_sql(result, end), self.target, names_of(bound))
+        return Program(reads, change_sql(result, end), self.target, inputs_of(bound))
