@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.columns import as_column, is_exact
 from pgtrickle.plan.analysis.context import Context, correlated
+from pgtrickle.plan.analysis.disjunctions import factored, is_true
 from pgtrickle.plan.analysis.nulls import can_be_null
 from pgtrickle.plan.analysis.pushing import has_equality, restricted
 from pgtrickle.plan.analysis.settle import Settler
@@ -28,7 +30,7 @@ class Matching:
 def matched(left: Operator, right: Operator, conditions: list[Expression], context: Context) -> Matching:
     """The two under all conditions; those on the right side alone are moved into it."""
     found = Matching(left, right)
-    for condition in (part for whole in conditions for part in conjuncts(whole)):
+    for condition in _parts(conditions):
         if condition.columns and condition.columns <= found.right.names:
             found = replace(found, right=restricted(found.right, condition, context))
         else:
@@ -41,9 +43,15 @@ def matched_both_ways(
 ) -> Matching:
     """The two under all conditions; none of the sides loses a row by them."""
     found = Matching(left, right)
-    for condition in (part for whole in conditions for part in conjuncts(whole)):
+    for condition in _parts(conditions):
         found = _with(found, condition, context)
     return found
+
+
+def _parts(conditions: list[Expression]) -> Iterator[Expression]:
+    for whole in conditions:
+        for part in conjuncts(whole):
+            yield from (condition for condition in factored(part) if not is_true(condition))
 
 
 def _with(found: Matching, condition: Expression, context: Context) -> Matching:

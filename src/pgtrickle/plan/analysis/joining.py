@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.context import Context
+from pgtrickle.plan.analysis.disjunctions import factored, implied
 from pgtrickle.plan.analysis.pushing import equal_columns, restricted, tightened
 from pgtrickle.plan.analysis.settle import Settler
 from pgtrickle.plan.expressions import Expression, all_of, conjuncts
@@ -13,7 +14,7 @@ from pgtrickle.plan.operators import Join, Operator
 
 def join_tree(leaves: list[Operator], conditions: list[Expression], context: Context) -> Operator:
     """All leaves joined, every condition at the lowest place that has its columns."""
-    parts = [part for condition in conditions for part in conjuncts(condition)]
+    parts = [part for condition in conditions for whole in conjuncts(condition) for part in factored(whole)]
     ready, waiting = _settled_leaves(list(leaves), parts, context)
     tree, rest = ready[0], ready[1:]
     while rest:
@@ -40,6 +41,9 @@ def _settled_leaves(
             continue
         for i in owners:
             leaves[i] = tightened(leaves[i], part)
+            alone = implied(part, leaves[i].names)
+            if alone is not None:
+                leaves[i] = restricted(leaves[i], alone, context)
         between.append(part)
     return leaves, [_across(part, leaves, context) for part in between]
 

@@ -97,13 +97,14 @@ def _joined(join: Join, condition: Expression, context: Context) -> Operator:
         return replace(join, left=restricted(join.left, condition, context))
     if condition.columns <= join.right.names:
         return replace(join, right=restricted(join.right, condition, context))
-    settler = Settler(context, join)
-    settled = settler.settled(condition)
-    both = settler.operator
-    assert isinstance(both, Join)
-    pair = equal_columns(settled, both.left, both.right)
-    if pair is not None:
-        return replace(both, on=(*both.on, pair))
+    for form in (Settler.settled, Settler.computed):
+        settler = Settler(context, join)
+        settled = form(settler, condition)
+        both = settler.operator
+        assert isinstance(both, Join)
+        pair = equal_columns(settled, both.left, both.right)
+        if pair is not None:
+            return replace(both, on=(*both.on, pair))
     return _filtered(join, condition, context)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Domain, Outputs, Surroundings
+from pgtrickle.plan.analysis.disjunctions import is_true
 from pgtrickle.plan.analysis.joining import join_tree
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments
@@ -52,7 +53,8 @@ class Relations:
             if has_subquery(part):
                 self.deferred.append(part)
             else:
-                self.conditions.extend(conjuncts(self.scope.resolve(part)))
+                resolved = self.scope.resolve(part)
+                self.conditions.extend(c for c in conjuncts(resolved) if not is_true(c))
 
     def joined(self, surroundings: Surroundings) -> tuple[Operator, tuple[Expression, ...]]:
         """The relations as one operator, and the conditions that also read a surrounding query."""

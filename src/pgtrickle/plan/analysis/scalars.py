@@ -108,14 +108,21 @@ def has_one_row(operator: Operator) -> bool:
     return isinstance(operator, Aggregate) and not operator.keys
 
 
-def _single(operator: Operator, block: Block, context: Context) -> Block:
-    """The block with a check that each row of the surrounding query has one partner at most."""
+def may_be_several(block: Block) -> bool:
+    """Whether the block can have more than one row for a row of the surrounding query."""
+    if block.is_total or (not block.correlated and has_one_row(block.operator)):
+        return False
     names = set()
     for condition in block.correlated:
         sides = equal_sides(condition, block.operator)
         if sides is not None and sides[0].column is not None:
             names.add(sides[0].column)
-    if is_unique(block.operator, names):
+    return not is_unique(block.operator, names)
+
+
+def _single(operator: Operator, block: Block, context: Context) -> Block:
+    """The block with a check that each row of the surrounding query has one partner at most."""
+    if not may_be_several(block):
         return block
     found = keys(block.operator, block.correlated, "a scalar subquery", context)
     child = found.operator

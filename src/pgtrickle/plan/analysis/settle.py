@@ -34,11 +34,10 @@ from pgtrickle.plan.operators import (
 Carrying = Callable[[PgType], Carrier]
 
 _TOTAL = (
-    exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ,
-    exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.Case, exp.If, exp.Coalesce,
-    exp.DPipe, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Identifier, exp.Like,
+    exp.Column, exp.Paren, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE,
+    exp.Is, exp.Case, exp.If, exp.Coalesce, exp.DPipe, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Like, exp.In,
+    exp.Between, exp.Any, exp.All, exp.Array, exp.Tuple,
 )  # fmt: skip
-
 
 _TOTAL_FUNCTIONS = frozenset(
     {"lower", "upper", "length", "btrim", "ltrim", "rtrim", "concat", "abs", "date_trunc"}
@@ -46,18 +45,16 @@ _TOTAL_FUNCTIONS = frozenset(
 
 
 def is_total(node: exp.Expr) -> bool:
-    """Whether evaluating the expression can never raise an error, on whatever row."""
-    for part in node.walk():
-        if isinstance(part, exp.Cast):
-            is_to_text = part.to.is_type("text", "varchar")
-            if not (is_to_text or isinstance(part.this.unnest(), exp.Literal)):
-                return False
-        elif isinstance(part, exp.Anonymous):
-            if part.name.lower() not in _TOTAL_FUNCTIONS:
-                return False
-        elif not isinstance(part, (*_TOTAL, exp.DataType, exp.DataTypeParam)):
-            return False
-    return True
+    """Whether evaluating the expression can never raise an error on some rows only."""
+    if not any(isinstance(part, exp.Column) for part in node.walk()):
+        return True
+    if isinstance(node, exp.Cast):
+        is_known = node.to.is_type("text", "varchar")
+    elif isinstance(node, exp.Anonymous):
+        is_known = node.name.lower() in _TOTAL_FUNCTIONS
+    else:
+        is_known = isinstance(node, _TOTAL)
+    return is_known and all(is_total(part) for part in node.iter_expressions())
 
 
 class Settler:

@@ -21,12 +21,15 @@ from pgtrickle.plan.analysis.marks import (
     value_of_any,
 )
 from pgtrickle.plan.analysis.pushing import restricted
-from pgtrickle.plan.analysis.scalars import attached_row, attached_total
+from pgtrickle.plan.analysis.scalars import attached_row, attached_total, may_be_several
 from pgtrickle.plan.analysis.scope import Scope, check_whole_rows, has_subquery
 from pgtrickle.plan.analysis.simplifying import as_aggregate, for_existence, for_membership
 from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, all_of, conjuncts
 from pgtrickle.plan.operators import Operator
+
+_GUARDS = (exp.Case, exp.If, exp.Coalesce, exp.And, exp.Or)
+"""Where PostgreSQL does not evaluate what it need not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Attachments:
         self._known = known
         self._plain = plain or scope.resolve
         self.correlated: list[Expression] = []
+        self._is_guarded = False
         self._scope = scope
         self._surroundings = surroundings
         self._context = surroundings.context
@@ -106,8 +110,11 @@ class Attachments:
             return self._row_compared(node)
         if isinstance(node, exp.Query):
             raise refuse("a subquery in this place")
+        before = self._is_guarded
+        self._is_guarded = before or isinstance(node, _GUARDS)
         for part in list(node.iter_expressions()):
             part.replace(self._value(part))
+        self._is_guarded = before
         return node
 
     def _with(self, query: exp.Expr, attach: Callable[[Block], exp.Expr]) -> exp.Expr:
@@ -133,6 +140,8 @@ class Attachments:
         return mark.node
 
     def _scalar(self, block: Block) -> exp.Expr:
+        if self._is_guarded and may_be_several(block):
+            raise refuse("a subquery in CASE, COALESCE, AND or OR that is an error if it has several rows")
         found = attached_row(self.operator, block, self._context)
         self.operator = found.operator
         return found.value(0).node.copy()
