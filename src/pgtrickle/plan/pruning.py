@@ -40,6 +40,11 @@ def pruned(op: Operator, needed: Iterable[str]) -> Operator:
     return _pruned(op, frozenset(needed))
 
 
+def as_written(op: Operator, needed: Iterable[str]) -> Operator:
+    """The same for PostgreSQL, which evaluates every call as the query has it."""
+    return _pruned_inside(op, frozenset(needed))
+
+
 def _pruned(op: Operator, names: Names) -> Operator:
     return _RULES[type(op)](op, names)
 

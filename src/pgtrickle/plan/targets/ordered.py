@@ -58,4 +58,4 @@ class Ordered(Shape):
     def _query(self) -> str:
         pairs = zip(self._rows.target.fields, self._rows.columns, strict=True)
         listed = ", ".join(f"t.{quoted(c.name)} as {quoted(f.name)}" for f, c in pairs)
-        return f"select {listed} from ({postgres_sql(self.operator)}) as t"
+        return f"select {listed} from ({postgres_sql(self._rows.written)}) as t"

@@ -14,7 +14,7 @@ from pgtrickle.plan.lowering.spark import End, change_sql
 from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project
 from pgtrickle.plan.placing import placed
 from pgtrickle.plan.program import Output, Program, Read, RowsTarget
-from pgtrickle.plan.pruning import pruned
+from pgtrickle.plan.pruning import as_written, pruned
 from pgtrickle.plan.restriction import EVERYTHING, Binding
 from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.plan.targets.shape import Shape
@@ -30,6 +30,7 @@ class Rows(Shape):
         shown = [settler.shown(expression, has_joins=has_joins) for _, expression in block.outputs]
         needed = sorted({name for expression in shown for name in expression.columns})
         self.operator = pruned(placed(settler.operator), needed)
+        self.written = as_written(settler.operator, needed)
         self.columns = [settler.operator.column(name) for name in needed]
         short = {name: f"f{number}" for number, name in enumerate(needed)}
         outputs = tuple(
