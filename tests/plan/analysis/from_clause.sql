@@ -174,3 +174,6 @@ select k, total(x) as v, total(x) filter (where x > 1) as f from t group by k;
 
 -- rows from
 select r.a, r.b from rows from (generate_series(1, 2), generate_series(1, 3)) r(a, b);
+
+-- set function of the user
+select t.id, v.a from t, several(t.x) v(a);

@@ -53,3 +53,9 @@ select id, sum((select max(y) from u where u.k = t.k)) over (partition by k) fro
 
 -- distinct
 select distinct k, count(*) over (partition by k) from t;
+
+-- aggregate of the user
+select id, total(x) over (partition by k) as v, total(x) filter (where x > 1) over () as f from t;
+
+-- over groups, of the user
+select k, total(count(*)::int) over (order by k) as v, total(x) as s from t group by k;

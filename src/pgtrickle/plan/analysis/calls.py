@@ -31,7 +31,8 @@ def checked_nulls(call: Call) -> None:
     node = call.expression.node
     while isinstance(node, (exp.Filter, exp.WithinGroup)):
         node = node.this
-    is_known = isinstance(node, exp.AggFunc) or node.name.lower() in _NULL_OVER_NOTHING
+    is_ours = isinstance(node, exp.Anonymous) and node.name.lower() in _NULL_OVER_NOTHING
+    is_known = isinstance(node, exp.AggFunc) or is_ours
     if not is_known:
         raise refuse(f"{call.expression} in a correlated subquery")
 

@@ -40,22 +40,27 @@ def window_parts(node: exp.Window) -> list[exp.Expr]:
     if isinstance(call, exp.Filter):
         parts.append(call.expression)
         call = call.this
-    parts += list(call.iter_expressions())
+    parts += list(bare_call(call).iter_expressions())
     return parts + [part for part in node.iter_expressions() if part is not node.this]
+
+
+def bare_call(node: exp.Expr) -> exp.Expr:
+    """A call without the schema of its function."""
+    return node.expression if isinstance(node, exp.Dot) else node
 
 
 def is_aggregate(node: exp.Expr, context: Context) -> bool:
     """Whether the node is a call of an aggregate, with its FILTER and WITHIN GROUP."""
     if isinstance(node, (exp.AggFunc, exp.WithinGroup, exp.Filter)):
         return True
-    if isinstance(node, exp.Dot):
-        return is_aggregate(node.expression, context)
-    return isinstance(node, exp.Anonymous) and node.name.lower() in context.definition.aggregates
+    call = bare_call(node)
+    return isinstance(call, exp.Anonymous) and call.name.lower() in context.definition.aggregates
 
 
 def set_functions(node: exp.Expr, context: Context) -> list[exp.Expr]:
     """The calls of functions that return sets, outermost first."""
-    return [part for part in parts_here(node) if is_set_function(part, context)]
+    found = [part for part in parts_here(node) if is_set_function(part, context)]
+    return [part for part in found if not isinstance(part.parent, exp.Dot)]
 
 
 def has_set_functions(node: exp.Select, context: Context) -> bool:
@@ -65,9 +70,10 @@ def has_set_functions(node: exp.Select, context: Context) -> bool:
 
 def is_set_function(node: exp.Expr, context: Context) -> bool:
     """Whether the node is a call of a function that returns a set."""
-    if isinstance(node, exp.Unnest):
+    call = bare_call(node)
+    if isinstance(call, exp.Unnest):
         return True
-    return isinstance(node, exp.Anonymous) and node.name.lower() in context.definition.set_functions
+    return isinstance(call, exp.Anonymous) and call.name.lower() in context.definition.set_functions
 
 
 def check_levels(query: exp.Expr, scope: Scope, context: Context) -> None:

@@ -80,6 +80,8 @@ def _call(item: exp.Expr) -> tuple[exp.Expr, list[str], bool]:
         calls = [_defined(part.this, part.args.get("alias")) for part in item.args["rows_from"]]
         return _rows_from(calls), names, has_ordinality
     call = item.copy() if isinstance(item, exp.Unnest) else item.this.copy()
+    if isinstance(item, exp.Table) and item.args.get("db"):
+        call = exp.Dot(this=item.args["db"].copy(), expression=call)
     if isinstance(call, exp.Unnest):
         offset = call.args.get("offset")
         if isinstance(offset, exp.Identifier):

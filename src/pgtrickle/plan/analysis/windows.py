@@ -7,6 +7,7 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.columns import as_column, type_over
 from pgtrickle.plan.analysis.context import Context, refuse
 from pgtrickle.plan.analysis.correlation import keys
+from pgtrickle.plan.analysis.functions_in import bare_call
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
@@ -91,7 +92,7 @@ class Windows:
             condition = call.expression
             condition.set("this", column(self._column(condition.this)).node)
             call = call.this
-        for part in list(call.iter_expressions()):
+        for part in list(bare_call(call).iter_expressions()):
             if Expression(part).columns and not isinstance(part, (exp.Star, exp.Distinct, exp.Order)):
                 part.replace(column(self._column(part)).node)
 
