@@ -21,16 +21,19 @@ def parse(text: str) -> exp.Expr:
     if tree is None:
         raise refuse("SQL that our parser cannot read")
     check_depth(tree)
-    return tree.transform(_with_schema, copy=False)
+    for node in list(tree.find_all(exp.Column, exp.Dot)):
+        _move_schema(node)
+    return tree
 
 
-def _with_schema(node: exp.Expr) -> exp.Expr:
-    """`schema.call(…) FILTER (…)` as a filter of that call; the parser makes it a column of a table."""
-    if not isinstance(node, exp.Column) or not isinstance(node.this, _AROUND_CALLS):
-        return node
-    whole = node.this
+def _move_schema(node: exp.Column | exp.Dot) -> None:
+    """Make `schema.call(…) FILTER (…)` a filter of that call; the parser puts the schema before it all."""
+    whole = node.this if isinstance(node, exp.Column) else node.expression
+    if not isinstance(whole, _AROUND_CALLS):
+        return
+    schema = node.args["table"] if isinstance(node, exp.Column) else node.this
     call = whole
     while isinstance(call.this, _AROUND_CALLS):
         call = call.this
-    call.set("this", exp.Dot(this=node.args["table"], expression=call.this))
-    return whole
+    call.set("this", exp.Dot(this=schema.copy(), expression=call.this.copy()))
+    node.replace(whole)
