@@ -1,4 +1,4 @@
-"""Evaluates the expressions of the laws in plain Python, with SQL's three-valued logic."""
+"""The meaning of expressions in plain Python, with SQL's three-valued logic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-Row = Mapping[str, Any]
+from pgtrickle.plan.expressions import Expression
+
+Named = Mapping[str, Any]
+Meaning = Callable[[Named], Any]
+"""What an expression is for a row by its column names; None is SQL's null."""
 
 _STRICT: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.EQ: operator.eq,
@@ -31,58 +35,103 @@ def parsed(text: str, dialect: str = "postgres") -> exp.Expr:
     return sqlglot.parse_one(text, dialect=dialect)
 
 
-def value(node: exp.Expr, row: Row) -> Any:
-    """The value of an expression over a row; None is SQL's null."""
+@cache
+def meaning(text: str) -> Meaning:
+    """What the text of an expression means."""
+    return meaning_of(parsed(text))
+
+
+def value(expression: Expression, row: Named) -> Any:
+    """The value of an expression for a row."""
+    return meaning(expression.sql)(row)
+
+
+def is_true(condition: Expression | None, row: Named) -> bool:
+    """Whether a condition holds; no condition holds always, null does not."""
+    return condition is None or value(condition, row) is True
+
+
+def meaning_of(node: exp.Expr) -> Meaning:
+    """What a tree means."""
     node = node.unnest()
-    if (compute := _STRICT.get(type(node))) is not None:
-        left, right = value(node.this, row), value(node.expression, row)
-        return None if left is None or right is None else compute(left, right)
+    if type(node) in _STRICT:
+        return _strict(_STRICT[type(node)], meaning_of(node.this), meaning_of(node.expression))
     match node:
         case exp.Column():
-            return row[node.name]
+            return operator.itemgetter(node.name)
         case exp.Literal():
-            return int(node.this)
+            return _always(int(node.this))
         case exp.Var():
-            return value(parsed(node.name), row)
+            return meaning_of(parsed(node.name))
         case exp.Null():
-            return None
+            return _always(None)
         case exp.Boolean():
-            return node.this
+            return _always(node.this)
         case exp.And() | exp.Or():
-            return _connected(node, row)
+            return _connected(isinstance(node, exp.Or), meaning_of(node.this), meaning_of(node.expression))
         case exp.Not():
-            inner = value(node.this, row)
-            return None if inner is None else not inner
+            return _negated(meaning_of(node.this))
         case exp.Is():
-            return value(node.this, row) is value(node.expression, row)
+            left, right = meaning_of(node.this), meaning_of(node.expression)
+            return lambda row: left(row) is right(row)
         case exp.Case():
-            return _case(node, row)
+            return _case(node)
         case exp.Coalesce():
-            parts = (value(part, row) for part in (node.this, *node.expressions))
-            return next((part for part in parts if part is not None), None)
+            return _first([meaning_of(part) for part in (node.this, *node.expressions)])
         case exp.Cast():
-            return value(node.this, row)
+            return meaning_of(node.this)
         case _:
             raise TypeError(f"{type(node).__name__}: {node.sql()}")
 
 
-def is_true(node: exp.Expr | None, row: Row) -> bool:
-    """Whether a condition holds; no condition holds always, null does not."""
-    return node is None or value(node, row) is True
+def _always(constant: Any) -> Meaning:
+    return lambda row: constant
 
 
-def _connected(node: exp.Expr, row: Row) -> bool | None:
+def _strict(compute: Callable[[Any, Any], Any], left: Meaning, right: Meaning) -> Meaning:
+    def both(row: Named) -> Any:
+        one, other = left(row), right(row)
+        return None if one is None or other is None else compute(one, other)
+
+    return both
+
+
+def _negated(inner: Meaning) -> Meaning:
+    def negated(row: Named) -> bool | None:
+        found = inner(row)
+        return None if found is None else not found
+
+    return negated
+
+
+def _connected(decisive: bool, left: Meaning, right: Meaning) -> Meaning:
     """AND ends at false, OR at true; otherwise a null on either side makes it null."""
-    decisive = isinstance(node, exp.Or)
-    sides = {value(node.this, row), value(node.expression, row)}
-    if decisive in sides:
-        return decisive
-    return None if None in sides else not decisive
+
+    def connected(row: Named) -> bool | None:
+        sides = {left(row), right(row)}
+        if decisive in sides:
+            return decisive
+        return None if None in sides else not decisive
+
+    return connected
 
 
-def _case(node: exp.Case, row: Row) -> Any:
-    for branch in node.args["ifs"]:
-        if is_true(branch.this, row):
-            return value(branch.args["true"], row)
+def _first(parts: list[Meaning]) -> Meaning:
+    def first(row: Named) -> Any:
+        return next((found for found in (part(row) for part in parts) if found is not None), None)
+
+    return first
+
+
+def _case(node: exp.Case) -> Meaning:
+    branches = [(meaning_of(branch.this), meaning_of(branch.args["true"])) for branch in node.args["ifs"]]
     default = node.args.get("default")
-    return None if default is None else value(default, row)
+    otherwise = _always(None) if default is None else meaning_of(default)
+
+    def chosen(row: Named) -> Any:
+        for condition, result in branches:
+            if condition(row) is True:
+                return result(row)
+        return otherwise(row)
+
+    return chosen

@@ -2,49 +2,190 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from unittest.mock import patch
 
-from pgtrickle.plan.program import KeyColumns, Lookup, Read, ReadKind
-from tests.laws.expressions import is_true, parsed, value
-from tests.laws.zsets import Row, World, ZSet, folded
+from pgtrickle.plan.lowering.postgres import leaf_name, postgres_sql
+from pgtrickle.plan.operators import Answer, Leaf, Operator
+from pgtrickle.plan.program import Lookup, Part, Read, ReadKind, Version
+from pgtrickle.plan.restriction import answers
+from tests.laws.expressions import Named, meaning
+from tests.laws.rows import Row
+from tests.laws.zsets import World, ZSet, folded, minus, over_leaves
 
+Queries = dict[str, Operator]
+"""Which tree each query of an answer was written from: here it is the tree that is evaluated."""
 
-def read_all(reads: tuple[Read, ...], world: World) -> World:
-    """The world with all reads made, one after the other, each restricted by those before it."""
-    seen = World(world.old, world.new)
-    for number, read in enumerate(reads):
-        seen.reads[read.name] = _rows(read, reads[:number], seen)
-    return seen
+Found = tuple[Row, int, bool]
+"""A row that was read, its weight, and whether an earlier read has it too."""
 
-
-def provided(providers: tuple[KeyColumns, ...], reads: tuple[Read, ...], world: World) -> set[Row]:
-    """The keys that the providers hold together."""
-    known = {read.name: [f.name for f in read.fields] for read in reads}
-    keys = set()
-    for provider in providers:
-        positions = [known[provider.read].index(name) for name in provider.fields]
-        keys |= {tuple(row[position] for position in positions) for row in world.reads[provider.read]}
-    return keys
+Condition = Callable[[Named], bool]
 
 
-def _rows(read: Read, earlier: tuple[Read, ...], world: World) -> ZSet:
+@contextmanager
+def remembered() -> Iterator[Queries]:
+    """What is written of trees for PostgreSQL meanwhile."""
+    queries: Queries = {}
+
+    def remember(op: Operator) -> str:
+        text = postgres_sql(op)
+        queries.setdefault(text, op)
+        return text
+
+    with patch.object(answers, "postgres_sql", remember):
+        yield queries
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a read gave."""
+
+    names: tuple[str, ...]
+    found: tuple[Found, ...]
+
+    def column(self, name: str) -> set[object]:
+        """The values of a column, whatever the weights of their rows."""
+        position = self.names.index(name)
+        return {row[position] for row, _, _ in self.found}
+
+
+@dataclass
+class Reader:
+    """Reads one after the other, each restricted by the keys that the ones before it found.
+
+    With more than `many` keys a lookup gives up a column. Where `is_whole`, no lookup restricts
+    anything, as when Spark reads sources in pieces.
+    """
+
+    world: World
+    queries: Queries
+    many: int = 100
+    is_whole: bool = False
+    tables: dict[str, Table] = field(default_factory=dict)
+
+    def read_all(self, reads: tuple[Read, ...]) -> Mapping[str, Table]:
+        """All reads in their order."""
+        for read in reads:
+            found = {ReadKind.CHANGES: self._changes, ReadKind.ROWS: self._rows, ReadKind.ANSWER: self._answer}
+            names = tuple(f.name for f in read.fields)
+            self.tables[read.name] = Table(names, tuple(found[read.kind](read)))
+        return self.tables
+
+    def _changes(self, read: Read) -> list[Found]:
+        return [(row, weight, False) for row, weight in self._moved(read, _always).items()]
+
+    def _rows(self, read: Read) -> list[Found]:
+        """Rows as they are now, less those that the window inserted."""
+        assert read.source is not None
+        found = self._any_of(read.lookups) if read.lookups else _always
+        if self.is_whole and read.earlier:
+            found = _never
+        again = self._any_of(read.earlier) if read.earlier and not self.is_whole else _never
+        gave: list[Found] = []
+        for mark in (False, True):
+
+            def kept(row: Named, mark: bool = mark) -> bool:
+                return found(row) and again(row) is mark
+
+            gave += [(row, 1, mark) for row in _selected(read, self.world.new[read.source.relation], kept).elements()]
+            if read.is_changed:
+                gave += [(row, -w, mark) for row, w in self._moved(read, kept).items() if w > 0]
+        return gave
+
+    def _answer(self, read: Read) -> list[Found]:
+        assert read.query is not None
+        if not self.is_whole and read.parts and all(self._is_empty(part) for part in read.parts):
+            return []
+        parts = {part.name: self._part(part, read.version) for part in read.parts}
+
+        def rows_of(leaf: Operator) -> ZSet:
+            if isinstance(leaf, Answer):
+                assert leaf.now.query is not None
+                return over_leaves(self.queries[leaf.now.query], rows_of)
+            assert isinstance(leaf, Leaf)
+            return parts[leaf_name(leaf.scan)]
+
+        rows = over_leaves(self.queries[read.query], rows_of)
+        names = [f.name for f in read.fields]
+        kept = self._any_of(read.lookups) if read.lookups else _always
+        return [(row, 1, False) for row in rows.elements() if kept(dict(zip(names, row, strict=True)))]
+
+    def _is_empty(self, part: Part) -> bool:
+        if part.change is None:
+            return self._reached(part) is _never
+        changes = self.tables.get(part.change.name)
+        return self._reached(part) is _never and changes is not None and not changes.found
+
+    def _part(self, part: Part, version: Version) -> ZSet:
+        """The reached rows and the change, as a plain bag."""
+        assert part.rows.source is not None
+        reached = self._reached(part)
+        rows = _selected(part.rows, self.world.new[part.rows.source.relation], reached)
+        if part.change is None:
+            return rows
+        if version is Version.NOW:
+            beyond = self._moved(part.rows, lambda row: not reached(row))
+            return rows + beyond
+        gone = -self._moved(part.rows, _always)
+        inserted = +self._moved(part.rows, reached)
+        assert not minus(inserted, rows & inserted)
+        return (rows - inserted) + gone
+
+    def _reached(self, part: Part) -> Condition:
+        if not part.is_reached:
+            return _always if self.is_whole else _never
+        return self._any_of(part.rows.lookups) if part.rows.lookups else _always
+
+    def _moved(self, read: Read, condition: Condition) -> ZSet:
+        assert read.source is not None
+        return folded(_selected(read, self.world.change(read.source.relation), condition).items())
+
+    def _any_of(self, lookups: tuple[Lookup, ...]) -> Condition:
+        """Whether one of the lookups finds a row."""
+        if self.is_whole:
+            return _always
+        found = [self._condition(lookup) for lookup in lookups if self._has_keys(lookup)]
+        if _always in found:
+            return _always
+        return (lambda row: any(one(row) for one in found)) if found else _never
+
+    def _has_keys(self, lookup: Lookup) -> bool:
+        return any(self.tables[provider.read].found for provider in lookup.providers)
+
+    def _condition(self, lookup: Lookup) -> Condition:
+        """Columns are restricted one by one: a superset of the keys is enough."""
+        parts: list[Condition] = []
+        for position, text in enumerate(lookup.columns):
+            keys = set().union(*(self.tables[p.read].column(p.fields[position]) for p in lookup.providers))
+            if len(keys) <= self.many:
+                parts.append(_among(text, keys if lookup.is_null_safe else keys - {None}))
+        return (lambda row: all(part(row) for part in parts)) if parts else _always
+
+
+def _always(row: Named) -> bool:
+    return True
+
+
+def _never(row: Named) -> bool:
+    return False
+
+
+def _among(text: str, keys: set[object]) -> Condition:
+    column = meaning(text)
+    return lambda row: column(row) in keys
+
+
+def _selected(read: Read, rows: ZSet, condition: Condition) -> ZSet:
+    """What a read selects of rows of its source; it may use only the columns that it names."""
     assert read.source is not None
-    relation = read.source.relation
-    is_change = read.kind is ReadKind.CHANGES
-    rows = folded(world.change(relation)) if is_change else world.new[relation]
-    condition = parsed(read.condition) if read.condition else None
-    lookups = [(lookup, provided(lookup.providers, earlier, world)) for lookup in read.lookups]
-    found: ZSet = Counter()
+    names = [c.name for c in read.source.columns]
+    own = meaning(read.condition or "true")
+    fields = [meaning(text) for text in read.expressions]
+    selected: ZSet = ZSet()
     for row, weight in rows.items():
-        known = dict(zip((c.name for c in read.source.columns), row, strict=True))
-        if is_true(condition, known) and all(_matches(lookup, keys, known) for lookup, keys in lookups):
-            assert set(read.uses) <= set(known)
-            used = {name: known[name] for name in read.uses}
-            found[tuple(value(parsed(text), used) for text in read.expressions)] += weight
-    return found
-
-
-def _matches(lookup: Lookup, keys: set[Row], row: dict[str, Any]) -> bool:
-    key = tuple(value(parsed(text), row) for text in lookup.columns)
-    return key in keys and (lookup.is_null_safe or None not in key)
+        known = {name: v for name, v in zip(names, row, strict=True) if name in read.uses}
+        if own(known) is True and condition(known):
+            selected[tuple(field(known) for field in fields)] += weight
+    return selected

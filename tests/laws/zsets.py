@@ -1,201 +1,177 @@
-"""The oracle: relations as Z-sets in plain Python, and what each operator makes of them.
+"""The oracle: what a tree is at one end of a window, with the plain bags of SQL.
 
-A Z-set is a Counter of rows. A row whose weights cancel stays in it with weight zero until an
-operator folds, as it does in Spark: nothing may depend on whether someone has folded before.
+A Z-set is a Counter of rows, whose weights may be negative; a bag is one without negative weights.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.operators import (
     Aggregate,
-    Call,
-    Change,
+    Answer,
     Distinct,
+    Evaluated,
     Filter,
-    Input,
     Join,
-    Negate,
+    Leaf,
+    Mark,
+    Nothing,
     Operator,
-    Past,
+    OuterJoin,
     Project,
     Scan,
-    SemiJoin,
+    SetKind,
+    SetOperation,
+    Single,
+    TableFunction,
+    Top,
     UnionAll,
+    Values,
+    Window,
 )
 from tests.laws.expressions import is_true, value
+from tests.laws.groups import grouped, listed, made, single, topmost, windowed
+from tests.laws.rows import Row, Rows, matcher, naming, padding
 
-Row = tuple[Any, ...]
 ZSet = Counter[Row]
+Bags = Mapping[RelationId, ZSet]
 
 
 @dataclass(frozen=True)
 class World:
-    """What can be read: every source before and after the window, and the reads made so far."""
+    """Every source before and after the window."""
 
-    old: Mapping[RelationId, ZSet]
-    new: Mapping[RelationId, ZSet]
-    reads: dict[str, ZSet] = field(default_factory=dict)
+    old: Bags
+    new: Bags
 
     def change(self, relation: RelationId) -> ZSet:
-        """The change of a source within the window."""
+        """The change of a source within the window, net."""
         return minus(self.new[relation], self.old[relation])
 
     @property
     def changed(self) -> frozenset[RelationId]:
         """The sources that have really changed."""
-        return frozenset(relation for relation in self.new if folded(self.change(relation)))
+        return frozenset(relation for relation in self.new if self.change(relation))
 
 
-def folded(rows: ZSet) -> ZSet:
-    """Without the rows that net to zero; two Z-sets are equal if they are equal folded."""
-    return Counter({row: weight for row, weight in rows.items() if weight})
+def folded(rows: Iterable[tuple[Row, int]]) -> ZSet:
+    """Each row once with its net weight; those that net to zero are gone."""
+    total: ZSet = Counter()
+    for row, weight in rows:
+        total[row] += weight
+    return Counter({row: weight for row, weight in total.items() if weight})
 
 
 def minus(left: ZSet, right: ZSet) -> ZSet:
-    return _weighted([*left.items(), *((row, -weight) for row, weight in right.items())])
+    return folded([*left.items(), *((row, -weight) for row, weight in right.items())])
 
 
 def chosen(op: Operator, rows: ZSet, names: Iterable[str]) -> ZSet:
     """The rows with only these columns, folded."""
     positions = [[c.name for c in op.columns].index(name) for name in names]
-    return folded(
-        _weighted((tuple(row[position] for position in positions), weight) for row, weight in rows.items())
-    )
+    return folded((tuple(row[position] for position in positions), w) for row, w in rows.items())
 
 
-def named(op: Operator, row: Row) -> dict[str, Any]:
-    """A row by its column names."""
-    return dict(zip((c.name for c in op.columns), row, strict=True))
+def truth(op: Operator, bags: Bags) -> ZSet:
+    """What a tree is when its sources hold these bags."""
+
+    def scanned(leaf: Operator) -> ZSet:
+        assert isinstance(leaf, Scan)
+        found = ((dict(zip(leaf.given, row, strict=True)), w) for row, w in bags[leaf.source.relation].items())
+        return folded(
+            (tuple(value(output.expression, row) for output in leaf.outputs), weight)
+            for row, weight in found
+            if is_true(leaf.condition, row)
+        )
+
+    return over_leaves(op, scanned)
 
 
-def scanned(scan: Scan, rows: ZSet) -> ZSet:
-    """What a scan gives of rows of its source."""
-    found: list[tuple[Row, int]] = []
-    for row, weight in rows.items():
-        known = dict(zip(scan.given, row, strict=True))
-        if is_true(scan.condition.node if scan.condition else None, known):
-            found.append((tuple(value(o.expression.node, known) for o in scan.outputs), weight))
-    return _weighted(found)
+def over_leaves(op: Operator, rows_of: Callable[[Operator], ZSet]) -> ZSet:
+    """What a tree is when its leaves have these rows."""
+    if isinstance(op, (Scan, Leaf, Answer)):
+        return rows_of(op)
+    children = [over_leaves(child, rows_of).items() for child in op.children]
+    return folded(_MEANINGS[type(op)](op, *children))
 
 
-def evaluated(op: Operator, world: World) -> ZSet:
-    """The rows of an operator, in the order of its columns."""
-    match op:
-        case Scan():
-            return scanned(op, world.new[op.source.relation])
-        case Past():
-            return scanned(op.scan, world.old[op.scan.source.relation])
-        case Change():
-            return scanned(op.scan, world.change(op.scan.source.relation))
-        case Input():
-            return world.reads[op.read.name]
-        case UnionAll():
-            return _weighted(pair for arm in op.arms for pair in evaluated(arm, world).items())
-        case Join():
-            return _joined(op, evaluated(op.left, world), evaluated(op.right, world))
-        case SemiJoin():
-            return _restricted(op, evaluated(op.child, world), evaluated(op.keys, world))
-    (child,) = op.children
-    rows = evaluated(child, world)
-    match op:
-        case Filter():
-            kept = {row: w for row, w in rows.items() if is_true(op.condition.node, named(child, row))}
-            return Counter(kept)
-        case Project():
-            return _weighted(
-                (tuple(value(e.node, named(child, row)) for e in op.expressions), weight)
-                for row, weight in rows.items()
-            )
-        case Negate():
-            return Counter({row: -weight for row, weight in rows.items()})
-        case Distinct():
-            return Counter({row: 1 for row, weight in rows.items() if weight > 0})
-        case Aggregate():
-            return _grouped(op, folded(rows))
-        case _:
-            raise TypeError(type(op).__name__)
+def _filter(op: Filter, rows: Rows) -> Rows:
+    named = naming(op)
+    return [(row, w) for row, w in rows if is_true(op.condition, named(row))]
 
 
-def _joined(op: Join, left: ZSet, right: ZSet) -> ZSet:
-    found: list[tuple[Row, int]] = []
-    for one, one_weight in left.items():
-        for other, other_weight in right.items():
-            row = named(op, one + other)
-            equal = all(row[a] is not None and row[a] == row[b] for a, b in op.on)
-            if equal and is_true(op.condition.node if op.condition else None, row):
-                found.append((one + other, one_weight * other_weight))
-    return _weighted(found)
+def _project(op: Project, rows: Rows) -> Rows:
+    named = naming(op.child)
+    for row, weight in rows:
+        known = named(row)
+        yield tuple(value(e, known) for e in op.expressions), weight
 
 
-def _restricted(op: SemiJoin, rows: ZSet, keys: ZSet) -> ZSet:
-    """A key counts whatever its weight: it says that its rows may have changed."""
-    width = len(op.on)
-    known = {key[:width] for key in keys}
-    return Counter(
-        {
-            row: weight
-            for row, weight in rows.items()
-            if tuple(value(on.node, named(op.child, row)) for on in op.on) in known
-        }
-    )
+def _join(op: Join, left: Rows, right: Rows) -> Rows:
+    matches = matcher(op)
+    return [(a + b, v * w) for a, v in left for b, w in right if matches(a, b)]
 
 
-def _grouped(op: Aggregate, rows: ZSet) -> ZSet:
-    def key(row: Row) -> Row:
-        return tuple(value(k.expression.node, named(op.child, row)) for k in op.keys)
-
-    ordered = sorted(rows, key=lambda row: str(key(row)))
-    groups: list[tuple[Row, list[Row]]] = [(k, list(members)) for k, members in groupby(ordered, key)]
-    if not op.keys and not groups:
-        groups = [((), [])]
-    found = []
-    for k, members in groups:
-        weighted = [(named(op.child, row), rows[row]) for row in members]
-        found.append((k + tuple(aggregate(call, weighted) for call in op.calls), 1))
-    return _weighted(found)
+def _outer_join(op: OuterJoin, left: Rows, right: Rows) -> Rows:
+    matches = matcher(op)
+    for a, v in left:
+        partners = [(b, w) for b, w in right if matches(a, b)]
+        yield from ((a + b, v * w) for b, w in partners or [(padding(op.right), 1)])
+    if op.keeps_right:
+        yield from ((padding(op.left) + b, w) for b, w in right if not any(matches(a, b) for a, _ in left))
 
 
-def aggregate(call: Call, rows: list[tuple[dict[str, Any], int]]) -> Any:
-    """The value of a call over the rows of a group."""
-    if call.argument is None:
-        return sum(weight for _, weight in rows)
-    values = [(value(call.argument.node, row), weight) for row, weight in rows]
-    if call.function == "count":
-        return sum(weight for v, weight in values if v is True)
-    present = [(v, weight) for v, weight in values if v is not None]
-    if not present:
-        return None
-    match call.function:
-        case "sum":
-            return sum(v * weight for v, weight in present)
-        case "min" | "bool_and":
-            return min(v for v, _ in present)
-        case "max" | "bool_or":
-            return max(v for v, _ in present)
-        case _:
-            raise ValueError(call.function)
+def _mark(op: Mark, left: Rows, right: Rows) -> Rows:
+    matches = matcher(op)
+    return [((*a, any(matches(a, b) for b, _ in right)), v) for a, v in left]
 
 
-def _weighted(pairs: Iterable[tuple[Row, int]]) -> ZSet:
-    total: ZSet = Counter()
-    for row, weight in pairs:
-        total[row] += weight
-    return total
+def _set_operation(op: SetOperation, left: Rows, right: Rows) -> Rows:
+    other = dict(right)
+    for row, ours in left:
+        theirs = other.get(row, 0)
+        if op.is_all:
+            yield row, min(ours, theirs) if op.kind is SetKind.INTERSECT else max(ours - theirs, 0)
+        else:
+            yield row, int((theirs > 0) == (op.kind is SetKind.INTERSECT))
 
 
-def respects(source: Source, rows: ZSet) -> bool:
-    """Whether no two rows share a key of the source, and no key has a null."""
-    names = [column.name for column in source.columns]
-    for key in source.keys:
-        held = [tuple(row[names.index(name)] for name in key) for row in rows.elements()]
-        if len(set(held)) < len(held) or any(None in values for values in held):
-            return False
-    return True
+def _distinct(op: Distinct, rows: Rows) -> Rows:
+    return [(row, 1) for row, _ in rows]
+
+
+def _union_all(op: UnionAll, *arms: Rows) -> Rows:
+    return [pair for arm in arms for pair in arm]
+
+
+def _itself(op: Evaluated, rows: Rows) -> Rows:
+    return rows
+
+
+def _nothing(op: Nothing) -> Rows:
+    return []
+
+
+_MEANINGS: Mapping[type[Operator], Callable[..., Any]] = {
+    Aggregate: grouped,
+    Distinct: _distinct,
+    Evaluated: _itself,
+    Filter: _filter,
+    Join: _join,
+    Mark: _mark,
+    Nothing: _nothing,
+    OuterJoin: _outer_join,
+    Project: _project,
+    SetOperation: _set_operation,
+    Single: single,
+    TableFunction: made,
+    Top: topmost,
+    UnionAll: _union_all,
+    Values: listed,
+    Window: windowed,
+}

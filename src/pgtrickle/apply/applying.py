@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from pgtrickle.apply.composing import aliased, identifier, listed, numbered, relation
 from pgtrickle.apply.finals import Finals, outputs_of, restored, step
+from pgtrickle.apply.first_rows import apply_first_rows, fill_state, show
 from pgtrickle.apply.merged import merged_finals
 from pgtrickle.apply.replaced import replaced_finals
 from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows, carried_columns, relation_of
 from pgtrickle.apply.storage import state_table
 from pgtrickle.apply.writing import Applied, Column, Stored, write
 from pgtrickle.model.names import RelationName
-from pgtrickle.plan.program import WEIGHT, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
+from pgtrickle.plan.program import WEIGHT, FirstRows, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
 from pgtrickle.postgres.connection import Connection, sql
 
 
@@ -35,6 +36,9 @@ def apply_changes(
     `rescanned` are the groups that `groups_to_rescan` asked for.
     """
     stored = _stored(table, match_columns, target.outputs, target.key)
+    if isinstance(target, FirstRows):
+        with _writing(connection, few=isinstance(rows, ArrayRows)):
+            return apply_first_rows(connection, stored, state_id, target, rows)
     finals = _finals(state_id, target, rows, rescanned)
     weighted = finals.added
     if finals.removed is not None:
@@ -49,7 +53,7 @@ def replace_all(
     table: RelationName,
     match_columns: Sequence[str],
     state_id: int,
-    target: Target,
+    target: RowsTarget | MergedGroups | ReplacedGroups,
     rows: Rows,
 ) -> Applied:
     """Let the rows be all that a stream table and its state hold; only the difference is written."""
@@ -65,6 +69,19 @@ def replace_all(
     if not isinstance(target, RowsTarget):
         connection.execute(sql.SQL("analyze {}").format(relation(state_table(state_id))), {})
     return applied
+
+
+def fill_first_rows(
+    connection: Connection,
+    table: RelationName,
+    match_columns: Sequence[str],
+    state_id: int,
+    target: FirstRows,
+) -> Applied:
+    """Fill the state of an ordered result from its query, and show the cut."""
+    with _writing(connection, few=False):
+        fill_state(connection, state_id, target)
+        return show(connection, _stored(table, match_columns, target.outputs, None), state_id, target)
 
 
 def replace_from_query_staging(
@@ -93,7 +110,9 @@ def _stored(
     return Stored(table, tuple(Column(output.name, output.pg_type, match) for output, match in pairs), key)
 
 
-def _finals(state_id: int, target: Target, rows: Rows, rescanned: pa.Table | None) -> Finals:
+def _finals(
+    state_id: int, target: RowsTarget | MergedGroups | ReplacedGroups, rows: Rows, rescanned: pa.Table | None
+) -> Finals:
     match target:
         case RowsTarget():
             return _row_finals(target, rows)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pgtrickle.apply.composing import identifier, listed, relation, trusted
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import RelationName
-from pgtrickle.plan.program import WEIGHT, MergedGroups, ReplacedGroups, RowsTarget, Target
+from pgtrickle.plan.program import WEIGHT, FirstRows, MergedGroups, ReplacedGroups, RowsTarget, Target
 from pgtrickle.postgres.connection import sql
 
 _SQL_TYPES = {
@@ -92,7 +92,7 @@ class Relation:
 def carried_columns(target: Target) -> tuple[CarriedColumn, ...]:
     """What Spark returns for a target, in order; also the columns of its staging table."""
     match target:
-        case RowsTarget():
+        case RowsTarget() | FirstRows():
             return (*of_fields(target.fields), CarriedColumn(WEIGHT, "bigint"))
         case ReplacedGroups():
             return (*of_fields((*target.keys, *target.values)), CarriedColumn(WEIGHT, "bigint"))

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from pgtrickle.apply.composing import STATE_SCHEMA, identifier, listed, relation, trusted
+from pgtrickle.apply.ordered_state import create_ordered_state, horizon_table
 from pgtrickle.apply.rows import carried_columns
 from pgtrickle.model.names import RelationName, quoted
-from pgtrickle.plan.program import MergedGroups, Output, ReplacedGroups, RowsTarget, Target
+from pgtrickle.plan.program import FirstRows, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
 from pgtrickle.postgres.connection import Connection, sql
 
 _HASH_FUNCTION = sql.SQL("""
@@ -81,6 +82,9 @@ def create_storage(connection: Connection, state_id: int, target: Target) -> Non
     match target:
         case RowsTarget():
             return
+        case FirstRows():
+            create_ordered_state(connection, state_id, target)
+            return
         case MergedGroups():
             values = [(slot.name, slot.pg_type) for slot in target.slots]
             columns = [(target.count, "bigint"), *values]
@@ -106,7 +110,12 @@ def create_query_staging(connection: Connection, state_id: int, columns: Iterabl
 
 def drop_storage(connection: Connection, state_id: int) -> None:
     """Drop whatever there is of a stream table's own tables."""
-    for table in (staging_table(state_id), query_staging_table(state_id), state_table(state_id)):
+    for table in (
+        staging_table(state_id),
+        query_staging_table(state_id),
+        state_table(state_id),
+        horizon_table(state_id),
+    ):
         connection.execute(sql.SQL("drop table if exists {}").format(relation(table)), {})
     function = relation(hash_function(state_id))
     connection.execute(sql.SQL("drop function if exists {}").format(function), {})

@@ -30,8 +30,22 @@ def trusted(text: str) -> sql.SQL:
     return sql.SQL(cast(Any, text))
 
 
-def condition(lookup: Lookup, tables: Mapping[str, pa.Table]) -> sql.Composable | None:
-    """The lookup as a condition over the alias `t`; None where there are too many keys for one.
+ALWAYS = sql.SQL("true")
+NEVER = sql.SQL("false")
+
+
+def any_of(lookups: tuple[Lookup, ...], tables: Mapping[str, pa.Table] | None) -> sql.Composable:
+    """The condition that one of the lookups finds a row of the alias `t`; without tables all do."""
+    if tables is None:
+        return ALWAYS
+    found = [_condition(lookup, tables) for lookup in lookups if has_keys(lookup, tables)]
+    if ALWAYS in found:
+        return ALWAYS
+    return sql.SQL("({})").format(sql.SQL(" or ").join(found)) if found else NEVER
+
+
+def _condition(lookup: Lookup, tables: Mapping[str, pa.Table]) -> sql.Composable:
+    """The lookup as a condition; always true where there are too many keys for one.
 
     Several columns are restricted one by one: a superset of the pairs, which is enough, and a
     condition that PostgreSQL can push into a subquery and answer from an index.
@@ -42,7 +56,9 @@ def condition(lookup: Lookup, tables: Mapping[str, pa.Table]) -> sql.Composable 
         if len(values) > MANY:
             continue
         parts.append(_among(trusted(lookup.columns[position]), key, values, lookup.is_null_safe))
-    return sql.SQL(" and ").join(parts) if parts else None
+    if not parts:
+        return ALWAYS
+    return parts[0] if len(parts) == 1 else sql.SQL("({})").format(sql.SQL(" and ").join(parts))
 
 
 def has_keys(lookup: Lookup, tables: Mapping[str, pa.Table]) -> bool:

@@ -6,106 +6,123 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from pgtrickle.changes.keys import condition, has_keys, trusted
-from pgtrickle.changes.window import buffers, within
-from pgtrickle.model.frontier import Frontier
-from pgtrickle.model.source import Source
-from pgtrickle.plan.program import WEIGHT, Read, ReadKind
+from pgtrickle.changes.answers import answer_query, is_empty_answer
+from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
+from pgtrickle.changes.relations import CHANGE, Ends, among, carried, where, window
+from pgtrickle.model.carrier import Carrier, Field
+from pgtrickle.plan.program import AGAIN, WEIGHT, Read, ReadKind
 from pgtrickle.postgres.arrow import arrow_schema, read_arrow
 from pgtrickle.postgres.connection import Connection, sql
 
-_CHANGE = sql.Identifier("weight of the change")
-"""A name that no column of a source is likely to have: a source may have a column `weight`."""
-
 Connections = Callable[[Read], Connection]
-Frontiers = Callable[[Source], Frontier]
+
+_AGAIN = Field(AGAIN, Carrier("boolean", "boolean", "({})", "({})::boolean", True, False))
 
 
 def read_all(
-    reads: tuple[Read, ...], connection: Connections, since: Frontiers, given: Mapping[str, pa.Table]
+    reads: tuple[Read, ...], connection: Connections, ends: Ends, given: Mapping[str, pa.Table]
 ) -> dict[str, pa.Table]:
     """Read one after the other, each restricted by the keys that the ones before it found."""
     tables = dict(given)
     for read in reads:
-        tables[read.name] = _table(read, connection(read), since, tables)
+        tables[read.name] = _table(read, connection(read), ends, tables)
     return {read.name: tables[read.name] for read in reads}
 
 
-def _table(read: Read, connection: Connection, since: Frontiers, tables: Mapping[str, pa.Table]) -> pa.Table:
-    has_weight = read.kind is ReadKind.CHANGES
-    if any(not has_keys(lookup, tables) for lookup in read.lookups):
-        return arrow_schema(read.fields, has_weight=has_weight).empty_table()
-    query = read_query(read, since, tables)
-    return read_arrow(connection, query, read.fields, has_weight=has_weight)
+def fields_of(read: Read) -> tuple[Field, ...]:
+    """The columns that a read gives, beside the weight."""
+    return (*read.fields, _AGAIN) if read.earlier else read.fields
 
 
-def read_query(read: Read, since: Frontiers, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
-    """The SQL of a read; without tables its lookups are left out and it reads everything."""
-    conditions: list[sql.Composable] = []
-    if read.condition:
-        conditions.append(sql.SQL("({})").format(trusted(read.condition)))
-    for lookup in read.lookups if tables is not None else ():
-        assert tables is not None
-        if (found := condition(lookup, tables)) is not None:
-            conditions.append(found)
-    return _select(read, since, conditions)
+def has_weight(read: Read) -> bool:
+    """Whether the rows of a read count more, or less, than once."""
+    return read.kind is not ReadKind.ANSWER
 
 
-def _select(read: Read, since: Frontiers, conditions: list[sql.Composable]) -> sql.Composed:
-    fields = [
-        sql.SQL("{} as {}").format(trusted(field.carrier.carried(expression)), sql.Identifier(field.name))
-        for field, expression in zip(read.fields, read.expressions, strict=True)
-    ]
-    if read.kind is ReadKind.CHANGES:
-        return _changes(read, since, conditions, fields)
-    return sql.SQL("select {} from {} as t{}").format(
-        sql.SQL(", ").join(fields), _relation(read), _where(conditions)
-    )
+def _table(read: Read, connection: Connection, ends: Ends, tables: Mapping[str, pa.Table]) -> pa.Table:
+    if _is_empty(read, tables):
+        return arrow_schema(fields_of(read), has_weight=has_weight(read)).empty_table()
+    query = read_query(read, ends, tables)
+    return read_arrow(connection, query, fields_of(read), has_weight=has_weight(read))
 
 
-def _changes(
-    read: Read, since: Frontiers, conditions: list[sql.Composable], fields: list[sql.Composed]
+def _is_empty(read: Read, tables: Mapping[str, pa.Table]) -> bool:
+    """Whether the keys tell already that there is nothing to read."""
+    if read.lookups and any_of(read.lookups, tables) is NEVER:
+        return True
+    return bool(read.parts) and is_empty_answer(read, tables)
+
+
+def read_query(
+    read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None, piece: str | None = None
 ) -> sql.Composed:
-    assert read.source is not None
-    positions = sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(len(fields)))
+    """The SQL of a read; without tables its lookups are left out and it reads everything.
+
+    `piece` is a condition that takes some of a source's rows, without what the window inserted.
+    """
+    if read.kind is ReadKind.CHANGES:
+        return _changes(read, ends)
+    if read.kind is ReadKind.ANSWER:
+        return answer_query(read, ends, tables)
+    return _rows(read, ends, tables, piece)
+
+
+def _changes(read: Read, ends: Ends) -> sql.Composed:
     return sql.SQL(
         "select {fields}, sum(t.{change})::bigint as {weight} from ({window}) as t{where}"
         " group by {positions} having sum(t.{change}) <> 0"
     ).format(
-        fields=sql.SQL(", ").join(fields),
+        fields=carried(read),
         weight=sql.Identifier(WEIGHT),
-        change=_CHANGE,
-        window=_window(read, since(read.source)),
-        where=_where([*conditions, sql.SQL("t.{} <> 0").format(_CHANGE)]),
-        positions=positions,
+        change=CHANGE,
+        window=window(read, ends),
+        where=among([sql.SQL("t.{} <> 0").format(CHANGE)]),
+        positions=_positions(len(read.fields)),
     )
 
 
-def _window(read: Read, frontier: Frontier) -> sql.Composed:
-    """The change rows of a source under its own column names, both buffers together."""
+def _rows(read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None, piece: str | None) -> sql.Composed:
+    """Rows as they are now, less those that the window inserted."""
     assert read.source is not None
-    used = [column for column in read.source.columns if column.name in read.uses]
-    columns = [
-        sql.SQL("{} as {}").format(sql.Identifier(f"c{column.number}"), sql.Identifier(column.name))
-        for column in used
-    ]
-    arms = [
-        sql.SQL("select {} from {} where {}").format(
-            sql.SQL(", ").join([*columns, sql.SQL("weight as {}").format(_CHANGE)]),
-            sql.Identifier(b.schema, b.name),
-            within(frontier),
-        )
-        for b in buffers(read.source.relation)
-    ]
-    return sql.SQL(" union all ").join(arms)
+    fields, found = _fields_and_lookups(read, tables)
+    pieces = [trusted(piece)] if piece else []
+    now = sql.SQL("select {}, 1::bigint as {} from {} as t{}").format(
+        fields,
+        sql.Identifier(WEIGHT),
+        sql.Identifier(read.source.name.schema, read.source.name.name),
+        where(read, [found, *pieces], ends.now),
+    )
+    if not read.is_changed or piece:
+        return now
+    return sql.SQL("{} union all {}").format(now, inserted_query(read, ends, tables))
 
 
-def _relation(read: Read) -> sql.Composable:
-    if read.source is not None:
-        return sql.Identifier(read.source.name.schema, read.source.name.name)
-    assert read.query is not None
-    return sql.SQL("({})").format(trusted(read.query))
+def inserted_query(read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
+    """What the window inserted of the rows that a read finds, to be taken off again."""
+    fields, found = _fields_and_lookups(read, tables)
+    return sql.SQL(
+        "select {fields}, -sum(t.{change})::bigint as {weight} from ({window}) as t{where}"
+        " group by {positions} having sum(t.{change}) > 0"
+    ).format(
+        fields=fields,
+        weight=sql.Identifier(WEIGHT),
+        change=CHANGE,
+        window=window(read, ends),
+        where=among([found]),
+        positions=_positions(len(fields_of(read))),
+    )
 
 
-def _where(conditions: list[sql.Composable]) -> sql.Composable:
-    return sql.SQL(" where {}").format(sql.SQL(" and ").join(conditions)) if conditions else sql.SQL("")
+def _fields_and_lookups(
+    read: Read, tables: Mapping[str, pa.Table] | None
+) -> tuple[sql.Composable, sql.Composable]:
+    found = any_of(read.lookups, tables) if read.lookups else ALWAYS
+    if tables is None and read.earlier:
+        found = NEVER  # the first read of this source has it all
+    again = [any_of(read.earlier, tables)] if read.earlier else []
+    marks = [sql.SQL(", coalesce({}, false) as {}").format(a, sql.Identifier(AGAIN)) for a in again]
+    return sql.SQL("").join([carried(read), *marks]), found
+
+
+def _positions(count: int) -> sql.Composed:
+    return sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(count))

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.analysis.context import Context, Definition, Typer, refuse
+from pgtrickle.plan.analysis.context import Context, Definition, Typer
 from pgtrickle.plan.analysis.query import Block, analysed, parse
+from pgtrickle.plan.clock import has_clock, require_followable
 from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import column
-from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Scan
+from pgtrickle.plan.lowering.exactness import require_exact
+from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Scan, Top
 from pgtrickle.plan.program import Program
 from pgtrickle.plan.targets.groups import Grouped
 from pgtrickle.plan.targets.merged import Merged
+from pgtrickle.plan.targets.ordered import Ordered
 from pgtrickle.plan.targets.replaced import Replaced
 from pgtrickle.plan.targets.rows import Rows
 from pgtrickle.plan.targets.shape import Shape
+
+_MERGEABLE = frozenset({"count", "sum", "min", "max", "bool_and", "bool_or"})
 
 
 class Compiled:
@@ -35,6 +41,12 @@ class Compiled:
         return self.shape.initial()
 
     @property
+    def clocked(self) -> frozenset[RelationId]:
+        """The tables of which rows enter and leave as time passes."""
+        scans = (op for op in self.shape.operator.walk() if isinstance(op, Scan))
+        return frozenset(scan.source.relation for scan in scans if has_clock(scan.condition))
+
+    @property
     def sources(self) -> frozenset[RelationId]:
         """The tables it reads."""
         return frozenset(op.source.relation for op in self.root.walk() if isinstance(op, Scan))
@@ -49,6 +61,7 @@ def compiled(definition: Definition, typer: Typer) -> Compiled:
     """Compile a query, or refuse it with the reason why deltas cannot follow it."""
     context = Context(definition, typer)
     block = analysed(parse(definition.query), context)
+    require_followable(block.operator, [expression for _, expression in block.outputs])
     shape = _shape(block, definition, context)
     changed = frozenset(source.relation for source in definition.sources.values())
     shape.program(changed)
@@ -56,9 +69,9 @@ def compiled(definition: Definition, typer: Typer) -> Compiled:
 
 
 def _shape(block: Block, definition: Definition, context: Context) -> Shape:
+    if isinstance(block.operator, Top) and not block.operator.partition:
+        return Ordered(block, definition.outputs, context)
     grouped = _grouped(block, definition)
-    top = grouped.aggregate if grouped else block.operator
-    _refuse_inexact_below(top)
     if grouped is None:
         return Rows(block, definition.outputs, context)
     if _is_mergeable(grouped.aggregate):
@@ -85,18 +98,14 @@ def _grouped(block: Block, definition: Definition) -> Grouped | None:
 
 
 def _is_mergeable(aggregate: Aggregate) -> bool:
-    is_known = all(call.function is not None for call in aggregate.calls)
-    return is_known and all(key.column.carrier.equality for key in aggregate.keys)
+    is_known = all(call.function in _MERGEABLE for call in aggregate.calls)
+    return is_known and all(_is_groupable(key, aggregate.child) for key in aggregate.keys)
 
 
-def _refuse_inexact_below(top: Operator) -> None:
-    """Below the top, Spark evaluates all there is, so all must be exact there."""
-    for operator in top.walk():
-        if operator is top or not isinstance(operator, Aggregate):
-            continue
-        for call in operator.calls:
-            if call.function is None:
-                raise refuse(f"{call.expression} below another operator")
-        for key in operator.keys:
-            if not key.column.carrier.equality:
-                raise refuse(f"grouping by {key.column.type.text} below another operator")
+def _is_groupable(key: GroupKey, child: Operator) -> bool:
+    """Whether Spark groups by the key as PostgreSQL does."""
+    try:
+        require_exact(key.expression, child.columns)
+    except UnsupportedQuery:
+        return False
+    return key.column.carrier.equality

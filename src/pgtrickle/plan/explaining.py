@@ -8,8 +8,8 @@ from pgtrickle.model.source import Source
 from pgtrickle.plan.compiled import Compiled
 from pgtrickle.plan.operators import Aggregate, Filter, Join, Operator, Project, Scan
 from pgtrickle.plan.printing import tree_lines
-from pgtrickle.plan.program import Lookup, Program, Read, ReadKind, RowsTarget
-from pgtrickle.plan.restriction import same_text
+from pgtrickle.plan.program import Lookup, Part, Program, Read, ReadKind, Version
+from pgtrickle.plan.restriction.reading import same_text
 
 
 def explanation(compiled: Compiled) -> str:
@@ -31,10 +31,11 @@ def explanation(compiled: Compiled) -> str:
 def missing_indexes(program: Program) -> list[str]:
     """The statements that create an index for each lookup that has none."""
     found = []
-    for read in program.reads:
+    inner = [part.rows for read in program.reads for part in read.parts]
+    for read in (*program.reads, *inner):
         if read.source is None:
             continue
-        for lookup in read.lookups:
+        for lookup in (one for one in read.lookups if one.columns):
             columns = [_source_text(column) for column in lookup.columns]
             wanted = {same_text(column) for column in lookup.columns}
             if not any(index and same_text(index[0]) in wanted for index in read.source.indexes):
@@ -60,20 +61,37 @@ def _read_lines(read: Read) -> Iterator[str]:
     origin = f"changes of {origin}" if read.kind is ReadKind.CHANGES else origin
     where = f" where {read.condition}" if read.condition else ""
     yield f"    select {columns} from {origin} as t{where}"
+    for part in read.parts:
+        yield f"    {part.name}: {_part_access(part)}"
 
 
 def _access(read: Read) -> str:
     if read.kind is ReadKind.CHANGES:
         return "the window of changes"
+    if read.kind is ReadKind.ANSWER:
+        when = "as it is now" if read.version is Version.NOW else "as it was before the window"
+        return f"evaluated by PostgreSQL, {when}"
+    return _found(read)
+
+
+def _part_access(part: Part) -> str:
+    assert part.rows.source is not None
+    found = _found(part.rows) if part.is_reached else "only its change"
+    return f"{part.rows.source.name}: {found}"
+
+
+def _found(read: Read) -> str:
     if not read.lookups:
-        return "whole table, because no key of the change reaches it"
-    return "; ".join(_lookup(read, lookup) for lookup in read.lookups)
+        return "whole table, because all of it is asked for"
+    return "; ".join(_lookup(lookup) for lookup in read.lookups)
 
 
-def _lookup(read: Read, lookup: Lookup) -> str:
+def _lookup(lookup: Lookup) -> str:
+    if not lookup.columns:
+        reads = " or ".join(dict.fromkeys(p.read for p in lookup.providers))
+        return f"whole table, because no key leads from {reads} to it; read only if that has rows"
     origins = " and ".join(f"{p.read} ({', '.join(p.fields)})" for p in lookup.providers)
-    verb = "groups evaluated by PostgreSQL, looked up" if read.kind is ReadKind.GROUPS else "lookup"
-    return f"{verb} by ({', '.join(lookup.columns)}) from {origins}"
+    return f"lookup by ({', '.join(lookup.columns)}) from {origins}"
 
 
 def _extrema_lines(program: Program) -> list[str]:
@@ -87,8 +105,9 @@ def _expression_lines(compiled: Compiled, program: Program) -> Iterator[str]:
     yield f"by PostgreSQL while reading: {_joined(_read_expressions(program))}"
     yield f"by Spark: {_joined(_spark_expressions(compiled.shape.operator, compiled.root))}"
     computed = [f"{o.name} = {o.sql}" for o in program.target.outputs if not _is_name(o.sql)]
-    if not isinstance(program.target, RowsTarget) and program.target.having:
-        computed.append(f"having {program.target.having}")
+    having = getattr(program.target, "having", None)
+    if having:
+        computed.append(f"having {having}")
     yield f"by PostgreSQL on apply: {_joined(computed)}"
 
 

@@ -13,7 +13,10 @@ from pgtrickle.model.carrier import Field
 from pgtrickle.model.source import Source
 
 WEIGHT = "weight"
-"""The column that every relation in Spark has beside its fields: how often the row counts."""
+"""The column that a read, and the result of a program, has beside its fields: how often the row counts."""
+
+AGAIN = "again"
+"""The column of a read that tells whether an earlier read of the same source has the row too."""
 
 
 class ReadKind(Enum):
@@ -21,7 +24,14 @@ class ReadKind(Enum):
 
     CHANGES = "changes"
     ROWS = "rows"
-    GROUPS = "groups"
+    ANSWER = "answer"
+
+
+class Version(Enum):
+    """At which end of the window an answer is evaluated."""
+
+    NOW = "now"
+    BEFORE = "before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +44,11 @@ class KeyColumns:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Restricts a read to rows whose key is among those found in earlier reads.
+    """Finds rows whose key is among those of earlier reads.
 
     `columns` is the key as SQL over the alias `t`; `keys` are its carried fields, in the same order.
-    Several providers add up. A null key matches null rows only where `is_null_safe`.
+    Several providers add up. A null key matches null rows only where `is_null_safe`. Without
+    columns it finds every row, but only if a provider has any: a gate.
     """
 
     columns: tuple[str, ...]
@@ -47,12 +58,30 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A relation that the query of an answer reads by `name`: rows of a source, and their change.
+
+    Where it is not `is_reached`, only the change is part of it.
+    """
+
+    name: str
+    rows: Read
+    change: Read | None
+    is_reached: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """One relation read from PostgreSQL under the snapshot of the refresh.
 
-    `expressions` gives each field as SQL over the alias `t` of what is read: the source itself,
-    its window of changes (which adds a `weight`), or `query` for groups that PostgreSQL evaluates.
-    `uses` names the source's columns that occur in them and in the condition.
+    `expressions` gives each field as SQL over the alias `t` of what is read: the window of changes
+    of the source; rows of the source that one of `lookups` finds (all rows if there are none); or
+    the rows of `query`, which PostgreSQL evaluates over `parts` at one `version`. `uses` names the
+    source's columns that occur in them and in the condition.
+
+    Rows are read as unchanged ones: where the source `is_changed`, what the window inserted is
+    taken off again, by a negative weight. Rows that one of `earlier` finds too are marked AGAIN.
+    A condition that `follows_clock` has the clock's sign where the time of either end goes.
     """
 
     name: str
@@ -64,6 +93,30 @@ class Read:
     uses: tuple[str, ...] = ()
     condition: str | None = None
     lookups: tuple[Lookup, ...] = ()
+    earlier: tuple[Lookup, ...] = ()
+    is_changed: bool = False
+    follows_clock: bool = False
+    parts: tuple[Part, ...] = ()
+    version: Version = Version.NOW
+
+
+class Role(Enum):
+    """At which end of the window the rows of a read are there, and how often."""
+
+    CHANGE = "change"
+    """A weight below zero: that often before. Above zero: that often now."""
+    BOTH = "both"
+    NOW = "now"
+    BEFORE = "before"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A relation that Spark reads by `name`: several reads with the same fields, and two weights."""
+
+    name: str
+    fields: tuple[Field, ...]
+    reads: tuple[tuple[str, Role], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +201,48 @@ class ReplacedGroups:
     key: tuple[str, ...] | None
 
 
-Target = RowsTarget | MergedGroups | ReplacedGroups
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where an ordered result ends: by which of its hidden columns it is ordered, and how far it goes."""
+
+    order: tuple[tuple[int, bool, bool], ...]
+    """The number of a hidden column, whether it is descending, whether nulls come first."""
+    limit: int | None
+    offset: int
+    has_ties: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """Weighted rows go into a state that holds the first rows in order; the table shows a cut of it.
+
+    `hidden` are further columns of the state, by which it is ordered. `query` gives the rows of the
+    state from nothing, its columns named like the fields: it is asked when too few rows are left.
+    The state holds every row that is not after the last of the `depth` rows it was filled with.
+    """
+
+    fields: tuple[Field, ...]
+    outputs: tuple[Output, ...]
+    hidden: tuple[Output, ...]
+    cut: Cut
+    query: str
+    depth: int | None
+    key: tuple[str, ...] | None = None
+
+
+Target = RowsTarget | MergedGroups | ReplacedGroups | FirstRows
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """Everything one refresh does between its snapshot and its commit.
 
-    `spark_sql` reads views named like the reads. Its columns are the target's fields in order,
-    then `weight` (RowsTarget, ReplacedGroups) or the count (MergedGroups, between keys and slots).
+    `spark_sql` reads views named like the `inputs`; other reads only give keys. Its columns are the
+    target's fields in order, then `weight` (RowsTarget, ReplacedGroups) or the count (MergedGroups,
+    between keys and slots).
     """
 
     reads: tuple[Read, ...]
     spark_sql: str
     target: Target
+    inputs: tuple[Input, ...] = ()

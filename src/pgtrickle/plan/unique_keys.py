@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from pgtrickle.plan.operators import Filter, Join, Operator, Scan
+from collections.abc import Iterator
+
+from pgtrickle.plan.operators import Filter, Join, Mark, Operator, Scan
 
 
 def unique_columns(op: Operator) -> tuple[str, ...] | None:
     """Columns of the operator that no two of its rows share; None if none are known."""
-    if any(not isinstance(part, (Scan, Filter, Join)) for part in op.walk()):
+    kept = list(_spine(op))
+    if any(not isinstance(part, (Scan, Filter, Join, Mark)) for part in kept):
         return None
-    scans = [part for part in op.walk() if isinstance(part, Scan)]
+    scans = [part for part in kept if isinstance(part, Scan)]
     keys = {scan.alias: _key(scan) for scan in scans}
     if any(key is None for key in keys.values()):
         return None
-    equal = [pair for part in op.walk() if isinstance(part, Join) for pair in part.on]
+    equal = [pair for part in kept if isinstance(part, Join) for pair in part.on]
     chosen = list(scans)
     for scan in reversed(scans):
         fewer = [other for other in chosen if other is not scan]
         if fewer and _determined(fewer, scans, equal) == set(scans):
             chosen = fewer
     return tuple(name for scan in chosen for name in _key(scan) or ())
+
+
+def _spine(op: Operator) -> Iterator[Operator]:
+    """The operators whose rows are in the result; the right of a mark is only asked."""
+    yield op
+    for child in op.children[:1] if isinstance(op, Mark) else op.children:
+        yield from _spine(child)
 
 
 def _key(scan: Scan) -> tuple[str, ...] | None:

@@ -64,20 +64,18 @@ def compilation(connection: Connection, table: StreamTable) -> Compilation:
         outputs=text.outputs,
     )
     clock = clock_functions([definition.query, *definition.views.values()])
-    found, reason = _compiled(connection, table, definition, clock)
+    found, reason = _compiled(connection, table, definition)
     return Compilation(
         table.query, table.mode, text.outputs, tuple(sources.values()), found, reason, bool(clock)
     )
 
 
 def _compiled(
-    connection: Connection, table: StreamTable, definition: Definition, clock: list[str]
+    connection: Connection, table: StreamTable, definition: Definition
 ) -> tuple[Compiled | None, str]:
     if table.mode is RefreshMode.FULL:
         return None, "FULL was asked for"
     try:
-        if clock:
-            raise UnsupportedQuery(f"{clock[0]} moves with the clock, which cannot be followed incrementally")
         _guard(connection, table, definition)
         return compiled(definition, lambda rows, asked: expression_types(connection, rows, asked)), ""
     except UnsupportedQuery as refusal:

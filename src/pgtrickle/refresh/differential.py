@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pgtrickle.apply.applying import apply_changes, replace_all
+from pgtrickle.apply.applying import apply_changes, fill_first_rows, replace_all
 from pgtrickle.apply.merging import groups_to_rescan
 from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows
 from pgtrickle.apply.storage import create_storage, empty_staging, staging_table
 from pgtrickle.apply.writing import Applied
-from pgtrickle.changes.reading import Frontiers, read_all, read_query
-from pgtrickle.model.errors import SparkFailed
+from pgtrickle.changes.inputs import merged
+from pgtrickle.changes.reading import fields_of, has_weight, inserted_query, read_all, read_query
+from pgtrickle.changes.relations import Ends
+from pgtrickle.model.errors import Diverged, SparkFailed
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import StreamTable
@@ -22,9 +24,10 @@ from pgtrickle.pipeline.distributed import StagingTarget, run_distributed
 from pgtrickle.pipeline.ranges import ctid_ranges
 from pgtrickle.pipeline.small import run_small
 from pgtrickle.pipeline.source import PartitionedQuery
-from pgtrickle.plan.program import MergedGroups, Program, Read, ReadKind
+from pgtrickle.plan.lowering.spark import input_sql
+from pgtrickle.plan.program import FirstRows, MergedGroups, Program, Read, ReadKind, Version
 from pgtrickle.plan.targets.merged import RESCANNED
-from pgtrickle.postgres.connection import DataError, connect
+from pgtrickle.postgres.connection import DataError, connect, sql
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
 
@@ -61,8 +64,7 @@ def follow(
         with _Staging(engine, session, table, program) as rows:
             return _applied(session, table, program, rows, 0)
     inputs = _inputs(session, table, program)
-    changes = [inputs[read.name] for read in program.reads if read.kind is ReadKind.CHANGES]
-    if changes and not any(change.num_rows for change in changes):
+    if not any(rows.num_rows for rows in inputs.values()):
         return Effect(Applied(0, 0), 0)
     with _followable():
         result = run_small(engine.spark, program.spark_sql, inputs)
@@ -71,6 +73,10 @@ def follow(
 
 def fill(engine: Engine, session: Session, table: StreamTable, program: Program, *, is_large: bool) -> Effect:
     """Let the stream table hold exactly what the program computes of all rows."""
+    target = program.target
+    if isinstance(target, FirstRows):
+        create_storage(session.write, table.id, target)
+        return Effect(fill_first_rows(session.write, table.name, table.match_columns, table.id, target), 0)
     if is_large and session.can_share:
         with _Staging(engine, session, table, program) as rows:
             return Effect(_replaced(session, table, program, rows), 0)
@@ -97,21 +103,37 @@ def _followable() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _repeatable(program: Program) -> Iterator[None]:
+    """Tell an answer that PostgreSQL gives otherwise each time from a table that was tampered with."""
+    try:
+        yield
+    except Diverged as error:
+        if any(read.version is Version.BEFORE for read in program.reads):
+            raise Unfollowable(
+                "the query has several right answers, and PostgreSQL gave another one"
+            ) from error
+        raise
+
+
 def _inputs(session: Session, table: StreamTable, program: Program) -> dict[str, pa.Table]:
-    """What the program reads, on the driver."""
+    """What the program computes with, on the driver."""
     with _followable():
-        return read_all(program.reads, lambda _: session.read, _since(table), {})
+        tables = read_all(program.reads, lambda _: session.read, _ends(session, table), {})
+    return {one.name: merged(one, tables) for one in program.inputs}
 
 
 def _applied(session: Session, table: StreamTable, program: Program, rows: Rows, count: int) -> Effect:
     rescanned = _rescanned(session, table, program, rows)
-    applied = apply_changes(
-        session.write, table.name, table.match_columns, table.id, program.target, rows, rescanned
-    )
+    with _repeatable(program):
+        applied = apply_changes(
+            session.write, table.name, table.match_columns, table.id, program.target, rows, rescanned
+        )
     return Effect(applied, count or applied.inserted + applied.deleted)
 
 
 def _replaced(session: Session, table: StreamTable, program: Program, rows: Rows) -> Applied:
+    assert not isinstance(program.target, FirstRows)
     return replace_all(session.write, table.name, table.match_columns, table.id, program.target, rows)
 
 
@@ -123,15 +145,23 @@ def _rescanned(session: Session, table: StreamTable, program: Program, rows: Row
     lost = groups_to_rescan(session.write, table.id, target, rows)
     if lost is None:
         return None
-    return read_all((target.rescan,), lambda _: session.read, _since(table), {RESCANNED: lost})["extrema"]
+    return read_all((target.rescan,), lambda _: session.read, _ends(session, table), {RESCANNED: lost})[
+        "extrema"
+    ]
 
 
-def _since(table: StreamTable) -> Frontiers:
+def _ends(session: Session, table: StreamTable) -> Ends:
     def frontier(source: Source) -> Frontier:
         found = table.frontier if source.kind is SourceKind.TABLE else table.upstream_frontier
         return found or Frontier(3, 3)
 
-    return frontier
+    return Ends(frontier, table.data_timestamp, session.taken_at)
+
+
+def _over_reads(program: Program) -> str:
+    """The program's SQL over views of the reads themselves."""
+    inputs = ", ".join(f"{one.name} as ({input_sql(one)})" for one in program.inputs)
+    return f"with {inputs} {program.spark_sql}" if inputs else program.spark_sql
 
 
 class _Staging:
@@ -149,7 +179,7 @@ class _Staging:
         assert row is not None
         staging = StagingTarget(self._engine.dsn, name.name, row[0])
         with _followable():
-            staged = run_distributed(self._engine.spark, self._program.spark_sql, self._inputs(), staging)
+            staged = run_distributed(self._engine.spark, _over_reads(self._program), self._inputs(), staging)
         return StagedRows(name, row[0], staged.attempts)
 
     def __exit__(self, *_: object) -> None:
@@ -157,19 +187,25 @@ class _Staging:
             empty_staging(connection, staging_table(self._table.id))
 
     def _inputs(self) -> Mapping[str, PartitionedQuery | pa.Table]:
-        return {read.name: self._partitioned(read) for read in self._program.reads}
+        used = {name for one in self._program.inputs for name, _ in one.reads}
+        return {read.name: self._partitioned(read) for read in self._program.reads if read.name in used}
 
     def _partitioned(self, read: Read) -> PartitionedQuery:
-        query = read_query(read, _since(self._table), None).as_string(self._session.read)
-        queries: tuple[str, ...] = (query,)
-        if read.kind is ReadKind.ROWS and read.source is not None:
-            word = " and " if read.condition else " where "
-            ranges = ctid_ranges(self._session.read, read.source, PARTS)
-            queries = tuple(f"{query}{word}{part}" if part else query for part in ranges)
         return PartitionedQuery(
-            queries,
-            read.fields,
+            tuple(query.as_string(self._session.read) for query in self._queries(read)),
+            fields_of(read),
             self._snapshot,
             self._table.settings,
-            has_weight=read.kind is ReadKind.CHANGES,
+            has_weight=has_weight(read),
         )
+
+    def _queries(self, read: Read) -> list[sql.Composed]:
+        """One query for each piece of a source, and one for what the window inserted into it."""
+        ends = _ends(self._session, self._table)
+        if read.kind is not ReadKind.ROWS or read.source is None or read.earlier:
+            return [read_query(read, ends, None)]
+        pieces = [piece for piece in ctid_ranges(self._session.read, read.source, PARTS) if piece]
+        if not pieces:
+            return [read_query(read, ends, None)]
+        inserted = [inserted_query(read, ends, None)] if read.is_changed else []
+        return [read_query(read, ends, None, piece) for piece in pieces] + inserted

@@ -64,12 +64,12 @@ def _begun(connection: Connection, relations: Sequence[RelationName]) -> tuple[F
     """Take the snapshot.
 
     TRUNCATE and rewriting ALTERs do not keep old rows for old snapshots, so the sources are locked
-    before the snapshot is taken.
+    before the snapshot is taken. Its clock is the transaction's own, which SQL in it reads too.
     """
     connection.execute(sql.SQL("set local lock_timeout = {}").format(sql.Literal(LOCK_TIMEOUT)))
     if relations:
         names = sql.SQL(", ").join(sql.Identifier(r.schema, r.name) for r in relations)
         connection.execute(sql.SQL("lock table {} in access share mode").format(names))
-    row = connection.execute("select pg_current_snapshot()::text, clock_timestamp()").fetchone()
+    row = connection.execute("select pg_current_snapshot()::text, now()").fetchone()
     assert row is not None
     return Frontier.parse(row[0]), row[1]

@@ -76,7 +76,9 @@ def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow])
     for window in pending:
         if window.is_truncated:
             return Action.FULL, f"{names[window.relation]} was truncated"
-    return Action.DIFFERENTIAL, f"{sum(window.rows for window in pending)} change rows"
+    rows = sum(window.rows for window in pending)
+    moved = ", and the clock moved" if found.compiled.clocked else ""
+    return Action.DIFFERENTIAL, f"{rows} change rows{moved}"
 
 
 def _carried_out(
@@ -94,7 +96,8 @@ def _carried_out(
     if action is not Action.DIFFERENTIAL:
         is_large = is_large_load(engine, session, found)
         return fill(engine, session, table, found.compiled.initial(), is_large=is_large)
-    program = found.compiled.program(frozenset(window.relation for window in pending))
+    changed = frozenset(window.relation for window in pending)
+    program = found.compiled.program(changed | found.compiled.clocked)
     if program is None:
         return Effect(Applied(0, 0), 0)
     return follow(engine, session, table, program, is_large=is_large_window(engine, pending))

@@ -1,4 +1,4 @@
-"""What the analysis of a query may ask: sources, views, aggregate names and types."""
+"""What the analysis of a query may ask: sources, views, function names and types."""
 
 from __future__ import annotations
 
@@ -9,10 +9,24 @@ from typing import Protocol
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source
+from pgtrickle.plan.analysis.limits import MAX_RELATIONS, MAX_SUBQUERIES, exceeded
 from pgtrickle.plan.program import WEIGHT
 
 MAX_NAME_BYTES = 60
 """PostgreSQL cuts identifiers at 63 bytes; plan names stay below."""
+
+SET_FUNCTIONS = frozenset(
+    {
+        "unnest", "generate_series", "generate_subscripts", "string_to_table", "regexp_matches",
+        "regexp_split_to_table", "json_array_elements", "jsonb_array_elements", "json_array_elements_text",
+        "jsonb_array_elements_text", "json_object_keys", "jsonb_object_keys", "json_each", "jsonb_each",
+        "json_each_text", "jsonb_each_text", "json_populate_recordset", "jsonb_populate_recordset",
+        "json_to_recordset", "jsonb_to_recordset", "jsonb_path_query", "jsonb_path_query_tz", "ts_parse",
+        "ts_token_type", "ts_stat", "ts_debug", "_pg_expandarray", "aclexplode", "pg_options_to_table",
+        "xpath_table", "each", "skeys", "svals",
+    }
+)  # fmt: skip
+"""PostgreSQL's own functions that return sets."""
 
 
 class Typer(Protocol):
@@ -23,13 +37,17 @@ class Typer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A query as PostgreSQL wrote it down, with all it reads."""
+    """A query as PostgreSQL wrote it down, with all it reads.
+
+    `aggregates` and `set_functions` are names of functions, in lower case and without their schema.
+    """
 
     query: str
     sources: Mapping[RelationName, Source]
     views: Mapping[RelationName, str]
     aggregates: frozenset[str]
     outputs: tuple[tuple[str, PgType], ...]
+    set_functions: frozenset[str] = SET_FUNCTIONS
 
 
 @dataclass(slots=True)
@@ -39,6 +57,9 @@ class Context:
     definition: Definition
     typer: Typer
     taken: set[str] = field(default_factory=lambda: {WEIGHT})
+    relations: int = 0
+    subqueries: int = 0
+    types: dict[tuple[str, str], PgType] = field(default_factory=dict)
 
     def unique(self, wish: str) -> str:
         """A plan-wide unique name, close to the wish."""
@@ -52,7 +73,40 @@ class Context:
         self.taken.add(name)
         return name
 
+    def type(self, from_sql: str, expression: str) -> PgType:
+        """The type of an expression over the rows of `from_sql`."""
+        return self.types_of(from_sql, [expression])[0]
+
+    def types_of(self, from_sql: str, expressions: Sequence[str]) -> list[PgType]:
+        """The types of several expressions; PostgreSQL is asked once for each."""
+        asked = [e for e in dict.fromkeys(expressions) if (from_sql, e) not in self.types]
+        if asked:
+            found = self.typer(from_sql, asked)
+            self.types.update({(from_sql, e): t for e, t in zip(asked, found, strict=True)})
+        return [self.types[from_sql, e] for e in expressions]
+
+    def count_relation(self) -> None:
+        """One more table or function is read."""
+        self.relations += 1
+        if self.relations > MAX_RELATIONS:
+            raise exceeded("MAX_RELATIONS", MAX_RELATIONS)
+
+    def count_subquery(self) -> None:
+        """One more subquery inside an expression is analysed."""
+        self.subqueries += 1
+        if self.subqueries > MAX_SUBQUERIES:
+            raise exceeded("MAX_SUBQUERIES", MAX_SUBQUERIES)
+
+
+class Correlated(UnsupportedQuery):
+    """A reference to a surrounding query stands where no join can reach it."""
+
 
 def refuse(what: str) -> UnsupportedQuery:
     """The error for a part of a query that deltas cannot follow."""
     return UnsupportedQuery(f"{what} cannot be followed incrementally", hint="use refresh mode FULL or AUTO")
+
+
+def correlated(what: str) -> Correlated:
+    """The error for a correlation that has to be resolved further out, or not at all."""
+    return Correlated(f"{what} cannot be followed incrementally", hint="use refresh mode FULL or AUTO")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.context import Context
+from pgtrickle.plan.analysis.disjunctions import factored, implied
+from pgtrickle.plan.analysis.pushing import equal_columns, restricted, tightened
 from pgtrickle.plan.analysis.settle import Settler
 from pgtrickle.plan.expressions import Expression, all_of, conjuncts
-from pgtrickle.plan.lowering.exactness import comparable, require_exact
-from pgtrickle.plan.operators import Filter, Join, Operator
+from pgtrickle.plan.operators import Join, Operator
 
 
 def join_tree(leaves: list[Operator], conditions: list[Expression], context: Context) -> Operator:
     """All leaves joined, every condition at the lowest place that has its columns."""
-    parts = [part for condition in conditions for part in conjuncts(condition)]
-    ready, waiting = _settled_leaves(leaves, parts, context)
+    parts = [part for condition in conditions for whole in conjuncts(condition) for part in factored(whole)]
+    ready, waiting = _settled_leaves(list(leaves), parts, context)
     tree, rest = ready[0], ready[1:]
     while rest:
         following = _next(tree, rest, waiting)
@@ -25,56 +24,55 @@ def join_tree(leaves: list[Operator], conditions: list[Expression], context: Con
         here = [c for c in waiting if c.columns <= covered]
         waiting = [c for c in waiting if not c.columns <= covered]
         tree = _joined(tree, following, here)
-    return _filtered(tree, waiting)
+    for condition in waiting:
+        tree = restricted(tree, condition, context)
+    return tree
 
 
 def _settled_leaves(
     leaves: list[Operator], parts: list[Expression], context: Context
 ) -> tuple[list[Operator], list[Expression]]:
     """The leaves with conditions of their own taken in, and the conditions between several."""
-    waiting: list[Expression] = []
+    between: list[Expression] = []
     for part in parts:
         owners = [i for i, leaf in enumerate(leaves) if part.columns & leaf.names]
-        settlers = {i: Settler(context, leaves[i]) for i in owners}
         if len(owners) == 1:
-            leaves[owners[0]] = _taken_in(settlers[owners[0]], part)
+            leaves[owners[0]] = restricted(leaves[owners[0]], part, context)
             continue
-        settled = _across(part, settlers, leaves, context)
-        waiting.append(settled)
-    return leaves, waiting
+        for i in owners:
+            leaves[i] = tightened(leaves[i], part)
+            alone = implied(part, leaves[i].names)
+            if alone is not None:
+                leaves[i] = restricted(leaves[i], alone, context)
+        between.append(part)
+    return leaves, [_across(part, leaves, context) for part in between]
 
 
-def _taken_in(settler: Settler, part: Expression) -> Operator:
-    scan = settler.scan_of(part)
-    if scan is not None:
-        settler.restrict(scan, part)
-        return settler.operator
-    settled = settler.settled(part)
-    require_exact(settled, settler.operator.columns)
-    return Filter(settler.operator, settled)
-
-
-def _across(
-    part: Expression, settlers: dict[int, Settler], leaves: list[Operator], context: Context
-) -> Expression:
+def _across(part: Expression, leaves: list[Operator], context: Context) -> Expression:
     """A condition between leaves, its single-source sides moved into their scans."""
-    together: Operator | None = None
-    for i in settlers:
-        together = leaves[i] if together is None else Join(together, leaves[i], ())
-    if together is None:
+    owners = [i for i, leaf in enumerate(leaves) if part.columns & leaf.names]
+    if not owners:
         return part
+    together = leaves[owners[0]]
+    for i in owners[1:]:
+        together = Join(together, leaves[i], ())
     settler = Settler(context, together)
     plain = settler.settled(part)
-    if _equal_columns(plain, settler.operator) is None:
+    if not _is_pair(plain, settler.operator):
         settler = Settler(context, together)
         plain = settler.computed(part)
     rebuilt = settler.operator
-    for i in reversed(list(settlers)):
-        if isinstance(rebuilt, Join) and len(settlers) > 1 and i != next(iter(settlers)):
-            leaves[i], rebuilt = rebuilt.right, rebuilt.left
-        else:
-            leaves[i] = rebuilt
+    for i in reversed(owners[1:]):
+        assert isinstance(rebuilt, Join)
+        leaves[i], rebuilt = rebuilt.right, rebuilt.left
+    leaves[owners[0]] = rebuilt
     return plain
+
+
+def _is_pair(condition: Expression, operator: Operator) -> bool:
+    if not isinstance(operator, Join):
+        return False
+    return equal_columns(condition, operator.left, operator.right) is not None
 
 
 def _next(tree: Operator, rest: list[Operator], waiting: list[Expression]) -> Operator:
@@ -91,35 +89,10 @@ def _next(tree: Operator, rest: list[Operator], waiting: list[Expression]) -> Op
 def _joined(left: Operator, right: Operator, conditions: list[Expression]) -> Operator:
     on: list[tuple[str, str]] = []
     others: list[Expression] = []
-    both = Join(left, right, ())
     for condition in conditions:
-        pair = _equal_columns(condition, both)
+        pair = equal_columns(condition, left, right)
         if pair is None:
-            require_exact(condition, both.columns)
             others.append(condition)
         else:
-            on.append(pair if pair[0] in left.names else (pair[1], pair[0]))
-    return replace(both, on=tuple(on), condition=all_of(tuple(others)))
-
-
-def _equal_columns(condition: Expression, operator: Operator) -> tuple[str, str] | None:
-    """The two columns, one of each side of the join, if the condition says that they are equal."""
-    node = condition.node
-    if not isinstance(node, exp.EQ) or not isinstance(operator, Join):
-        return None
-    first, second = Expression(node.left).column, Expression(node.right).column
-    if first is None or second is None:
-        return None
-    left = {name for name in (first, second) if name in operator.left.names}
-    if len(left) != 1:
-        return None
-    is_exact = comparable(operator.column(first), operator.column(second), needs_order=False)
-    return (first, second) if is_exact else None
-
-
-def _filtered(tree: Operator, waiting: list[Expression]) -> Operator:
-    """Conditions over nothing in particular, such as `false`."""
-    for condition in waiting:
-        require_exact(condition, tree.columns)
-        tree = Filter(tree, condition)
-    return tree
+            on.append(pair)
+    return Join(left, right, tuple(on), all_of(tuple(others)))

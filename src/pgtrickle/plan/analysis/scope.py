@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -14,47 +14,72 @@ from pgtrickle.plan.expressions import Expression
 
 @dataclass(slots=True)
 class Scope:
-    """The relations of one FROM clause by alias, each with its columns as plan expressions."""
+    """The relations of one FROM clause by alias, each with its columns as plan expressions.
+
+    `merged` are the columns that USING made of two. What is not found here is looked for in the
+    `outer` scope; `translated` is what becomes of each column that is found.
+    """
 
     relations: dict[str, Mapping[str, Expression]] = field(default_factory=dict)
+    merged: dict[str, Expression] = field(default_factory=dict)
+    outer: Scope | None = None
+    translated: Callable[[Expression], Expression] | None = None
 
     def column(self, reference: exp.Column) -> Expression:
         """What a column reference stands for."""
+        found = self.find(reference)
+        if found is None:
+            raise refuse(f"the reference {written(reference)}")
+        return found
+
+    def find(self, reference: exp.Column) -> Expression | None:
+        """What a column reference stands for here or further out; None if nothing has it."""
+        found = self._own(reference)
+        if found is None and self.outer is not None:
+            found = self.outer.find(reference)
+        return self.translated(found) if found is not None and self.translated else found
+
+    def find_named(self, reference: exp.Column) -> Expression | None:
+        """What a reference stands for if its relation is named, or if its bare name is a merged one."""
+        if reference.table or reference.name in self.merged:
+            return self.find(reference)
+        return None
+
+    def _own(self, reference: exp.Column) -> Expression | None:
         name = reference.name
         if reference.table:
-            offered = self.relations.get(reference.table, {})
-            if name in offered:
-                return offered[name]
-            raise refuse(f"the reference {written(reference)}")
-        return self.unqualified(name)
-
-    def unqualified(self, name: str) -> Expression:
-        """What a bare name stands for; it must be in one relation only."""
+            return self.relations.get(reference.table, {}).get(name)
+        if name in self.merged:
+            return self.merged[name]
         found = [offered[name] for offered in self.relations.values() if name in offered]
-        if len(found) != 1:
+        if len(found) > 1:
             raise refuse(f"the reference {name}")
-        return found[0]
+        return found[0] if found else None
 
-    def first(self, name: str) -> Expression:
-        """What a name stands for in the first relation that has it."""
-        for offered in self.relations.values():
-            if name in offered:
-                return offered[name]
-        raise refuse(f"the reference {name}")
+    def has(self, reference: exp.Column) -> bool:
+        """Whether the reference is to one of the relations here."""
+        return self._own(reference) is not None
 
     def resolve(self, node: exp.Expr) -> Expression:
-        """The expression with all references replaced by plan columns."""
-        for part in node.walk():
-            if isinstance(part, (exp.Query, exp.Exists)):
-                raise refuse("a subquery inside an expression")
-            if isinstance(part, exp.Star) and not isinstance(part.parent, exp.Count):
-                raise refuse("a reference to a whole row")
+        """The expression, which has no subqueries, with all references replaced by plan columns."""
+        check_whole_rows(node)
+        return Expression(node.copy().transform(self.replaced))
 
-        def replace(part: exp.Expr) -> exp.Expr:
-            if isinstance(part, exp.Column):
-                replacement = self.column(part).node.copy()
-                is_column = isinstance(replacement, exp.Column)
-                return replacement if is_column else exp.Paren(this=replacement)
+    def replaced(self, part: exp.Expr) -> exp.Expr:
+        """A column reference as what it stands for; other nodes as they are."""
+        if not isinstance(part, exp.Column):
             return part
+        replacement = self.column(part).node.copy()
+        return replacement if isinstance(replacement, exp.Column) else exp.Paren(this=replacement)
 
-        return Expression(node.copy().transform(replace))
+
+def check_whole_rows(node: exp.Expr) -> None:
+    """Refuse references to a whole row: a row has no columns of its own in the plan."""
+    for part in node.walk():
+        if isinstance(part, exp.Star) and not isinstance(part.parent, exp.Count):
+            raise refuse("a reference to a whole row")
+
+
+def has_subquery(node: exp.Expr) -> bool:
+    """Whether the expression has a subquery in it."""
+    return any(isinstance(part, (exp.Query, exp.Exists)) for part in node.walk())

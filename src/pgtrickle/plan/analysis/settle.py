@@ -10,20 +10,34 @@ from sqlglot import exp
 from pgtrickle.model.carrier import Carrier
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.context import Context
+from pgtrickle.plan.analysis.nulls import is_strict
 from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, verbatim
-from pgtrickle.plan.expressions import Expression, all_of, column
+from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.lowering.postgres import over_source
 from pgtrickle.plan.numerics import Numeric, numeric_of
-from pgtrickle.plan.operators import Column, Filter, Join, Operator, Scan, ScanColumn
+from pgtrickle.plan.operators import (
+    Column,
+    Filter,
+    Join,
+    Mark,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    ScanColumn,
+    Single,
+    TableFunction,
+    Top,
+    Window,
+)
 
 Carrying = Callable[[PgType], Carrier]
 
 _TOTAL = (
-    exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ,
-    exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.Case, exp.If, exp.Coalesce,
-    exp.DPipe, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Identifier, exp.Like,
+    exp.Column, exp.Paren, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE,
+    exp.Is, exp.Case, exp.If, exp.Coalesce, exp.DPipe, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Like, exp.In,
+    exp.Between, exp.Any, exp.All, exp.Array, exp.Tuple,
 )  # fmt: skip
-
 
 _TOTAL_FUNCTIONS = frozenset(
     {"lower", "upper", "length", "btrim", "ltrim", "rtrim", "concat", "abs", "date_trunc"}
@@ -31,18 +45,16 @@ _TOTAL_FUNCTIONS = frozenset(
 
 
 def is_total(node: exp.Expr) -> bool:
-    """Whether evaluating the expression can never raise an error, on whatever row."""
-    for part in node.walk():
-        if isinstance(part, exp.Cast):
-            is_to_text = part.to.is_type("text", "varchar")
-            if not (is_to_text or isinstance(part.this.unnest(), exp.Literal)):
-                return False
-        elif isinstance(part, exp.Anonymous):
-            if part.name.lower() not in _TOTAL_FUNCTIONS:
-                return False
-        elif not isinstance(part, (*_TOTAL, exp.DataType, exp.DataTypeParam)):
-            return False
-    return True
+    """Whether evaluating the expression can never raise an error on some rows only."""
+    if not any(isinstance(part, exp.Column) for part in node.walk()):
+        return True
+    if isinstance(node, exp.Cast):
+        is_known = node.to.is_type("text", "varchar")
+    elif isinstance(node, exp.Anonymous):
+        is_known = node.name.lower() in _TOTAL_FUNCTIONS
+    else:
+        is_known = isinstance(node, _TOTAL)
+    return is_known and all(is_total(part) for part in node.iter_expressions())
 
 
 class Settler:
@@ -53,11 +65,14 @@ class Settler:
         self.operator = operator
 
     def scan_of(self, expression: Expression) -> Scan | None:
-        """The one scan that all columns of the expression come from, if there is one."""
-        scans = list(_scans(self.operator))
-        for scan in scans:
+        """The one scan that can evaluate the expression, if there is one.
+
+        Where a join may pad the scan with nulls, only what is null for nulls can move below it.
+        """
+        for scan, is_padded in _scans(self.operator):
             if expression.columns and expression.columns <= scan.names:
-                return scan
+                is_safe = not is_padded or is_strict(expression.node, scan.names)
+                return scan if is_safe else None
         return None
 
     def settled(self, expression: Expression) -> Expression:
@@ -70,7 +85,7 @@ class Settler:
 
     def in_spark(self, expression: Expression) -> Expression:
         """The expression as Spark gets it: a column if it can be one, else numbers to compute with."""
-        scan = next(_scans(self.operator), None)
+        scan = next((scan for scan, is_padded in _scans(self.operator) if not is_padded), None)
         if not expression.columns and scan is not None:
             # a constant is best known to PostgreSQL, whatever its type
             return column(self._column(scan, expression, carrier_of))
@@ -85,15 +100,6 @@ class Settler:
         if expression.column is not None or (has_joins and not is_total(expression.node)):
             return self._unpadded(expression)
         return column(self._column(scan, expression, verbatim))
-
-    def restrict(self, scan: Scan, condition: Expression) -> None:
-        """Let the scan keep only rows for which the condition holds."""
-        old = (scan.condition,) if scan.condition else ()
-        self._swap(scan, replace(scan, condition=all_of((*old, self.raw(scan, condition)))))
-
-    def raw(self, scan: Scan, expression: Expression) -> Expression:
-        """The expression over the source's own columns only."""
-        return expression.substitute({name: scan.expression(name) for name in expression.columns})
 
     def _unpadded(self, expression: Expression) -> Expression:
         """Numbers that are only shown keep their trailing zeros."""
@@ -121,27 +127,30 @@ class Settler:
         return node
 
     def _computing(self, scan: Scan, expression: Expression) -> Carrying:
-        number = numeric_of(self.raw(scan, expression).node, lambda name: scan.column(name).type)
+        number = numeric_of(raw(scan, expression).node, lambda name: scan.column(name).type)
         return lambda pg_type: computing_carrier(pg_type, number)
 
     def _column(self, scan: Scan, expression: Expression, carrier: Carrying) -> str:
         """The name of the scan's column for this expression, made if it is not there yet."""
-        raw = self.raw(scan, expression)
+        raw_value = raw(scan, expression)
         name = expression.column
-        pg_type = scan.column(name).type if name else self._type(scan, raw)
+        pg_type = scan.column(name).type if name else self._type(scan, raw_value)
         wanted = carrier(pg_type)
         for output in scan.outputs:
-            if output.expression == raw and output.column.carrier == wanted:
+            if output.expression == raw_value and output.column.carrier == wanted:
                 return output.column.name
         fresh = Column(self._context.unique(f"{scan.alias}.{str(expression)[:40]}"), pg_type, wanted)
-        self._swap(scan, replace(scan, outputs=(*scan.outputs, ScanColumn(fresh, raw))))
+        swapped = replace(scan, outputs=(*scan.outputs, ScanColumn(fresh, raw_value)))
+        self.operator = _swapped(self.operator, scan, swapped)
         return fresh.name
 
-    def _type(self, scan: Scan, raw: Expression) -> PgType:
-        return self._context.typer(f"{scan.source.name.sql} as t", [over_source(scan, raw)])[0]
+    def _type(self, scan: Scan, value: Expression) -> PgType:
+        return self._context.type(f"{scan.source.name.sql} as t", over_source(scan, value))
 
-    def _swap(self, old: Scan, new: Scan) -> None:
-        self.operator = _swapped(self.operator, old, new)
+
+def raw(scan: Scan, expression: Expression) -> Expression:
+    """The expression over the source's own columns only."""
+    return expression.substitute({name: scan.expression(name) for name in expression.columns})
 
 
 def computing_carrier(pg_type: PgType, number: Numeric | None) -> Carrier:
@@ -151,21 +160,51 @@ def computing_carrier(pg_type: PgType, number: Numeric | None) -> Carrier:
     return carrier_of(pg_type)
 
 
-def _scans(operator: Operator) -> Iterator[Scan]:
-    """The scans whose columns the operator passes on unchanged."""
+def is_extending(project: Project) -> bool:
+    """Whether the project only adds columns to its child's."""
+    kept = project.columns[: len(project.child.columns)]
+    given = [e.column for e in project.expressions[: len(kept)]]
+    return kept == project.child.columns and given == [c.name for c in kept]
+
+
+def over_child(project: Project, child: Operator) -> Project:
+    """An extending project over another child, which may have more columns, or another order."""
+    added = len(project.child.columns)
+    kept = tuple(column(c.name) for c in child.columns)
+    return Project(child, (*child.columns, *project.columns[added:]), (*kept, *project.expressions[added:]))
+
+
+def _scans(operator: Operator) -> Iterator[tuple[Scan, bool]]:
+    """The scans whose columns the operator passes on unchanged, and whether they may be padded."""
     if isinstance(operator, Scan):
-        yield operator
-    elif isinstance(operator, (Filter, Join)):
-        for child in operator.children:
-            yield from _scans(child)
+        yield operator, False
+    elif isinstance(operator, (Filter, Single, Window, Top, TableFunction)) or (
+        isinstance(operator, Project) and is_extending(operator)
+    ):
+        yield from _scans(operator.child)
+    elif isinstance(operator, Mark):
+        yield from _scans(operator.left)
+    elif isinstance(operator, Join):
+        yield from _scans(operator.left)
+        yield from _scans(operator.right)
+    elif isinstance(operator, OuterJoin):
+        for scan, is_padded in _scans(operator.left):
+            yield scan, is_padded or operator.keeps_right
+        for scan, _ in _scans(operator.right):
+            yield scan, True
 
 
 def _swapped(operator: Operator, old: Scan, new: Scan) -> Operator:
+    """The operator with the scan replaced; what the new one has more passes through."""
     if operator is old:
         return new
-    if isinstance(operator, Filter):
+    if isinstance(operator, (Filter, Single, Window, Top, TableFunction)):
         return replace(operator, child=_swapped(operator.child, old, new))
-    if isinstance(operator, Join):
+    if isinstance(operator, Project) and is_extending(operator):
+        return over_child(operator, _swapped(operator.child, old, new))
+    if isinstance(operator, Mark):
+        return replace(operator, left=_swapped(operator.left, old, new))
+    if isinstance(operator, (Join, OuterJoin)):
         left, right = _swapped(operator.left, old, new), _swapped(operator.right, old, new)
         return replace(operator, left=left, right=right)
     return operator

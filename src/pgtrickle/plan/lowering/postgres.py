@@ -9,13 +9,26 @@ from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import (
     Aggregate,
+    Answer,
+    Column,
     Distinct,
+    Evaluated,
     Filter,
     Join,
+    Leaf,
+    Mark,
+    Nothing,
     Operator,
+    OuterJoin,
     Project,
     Scan,
+    SetOperation,
+    Single,
+    TableFunction,
+    Top,
     UnionAll,
+    Values,
+    Window,
 )
 
 
@@ -29,29 +42,81 @@ def postgres_sql(operator: Operator) -> str:
     return _LOWERINGS[type(operator)](operator)
 
 
+def leaf_name(scan: Scan) -> str:
+    """The name by which SQL refers to what was read of a scan."""
+    return quoted(f"rows of {scan.alias}")
+
+
+def _below(op: Operator, alias: str = "t") -> str:
+    return f"({postgres_sql(op)}) as {alias}"
+
+
 def _scan(op: Scan) -> str:
-    columns = [f"{over_source(op, o.expression)} as {quoted(o.column.name)}" for o in op.outputs]
+    columns = ", ".join(f"{over_source(op, o.expression)} as {quoted(o.column.name)}" for o in op.outputs)
     where = f" where {over_source(op, op.condition)}" if op.condition else ""
-    return f"select {', '.join(columns) or 'from'} from {op.source.name.sql} as t{where}".replace(
-        "from from", "from"
-    )
+    return f"select {columns} from {op.source.name.sql} as t{where}"
+
+
+def _leaf(op: Leaf) -> str:
+    return f"select * from {leaf_name(op.scan)}"
+
+
+def _answer(op: Answer) -> str:
+    """Inside another answer only constants are answers: the query that reads no part."""
+    assert op.now.query is not None
+    return op.now.query
+
+
+def _nothing(op: Nothing) -> str:
+    return f"select {', '.join(_nulls(op.columns))} where false"
 
 
 def _filter(op: Filter) -> str:
-    return f"select * from ({postgres_sql(op.child)}) as t where {op.condition.sql}"
+    return f"select * from {_below(op.child)} where {op.condition.sql}"
 
 
 def _project(op: Project) -> str:
     columns = [f"{e.sql} as {quoted(c.name)}" for c, e in zip(op.columns, op.expressions, strict=True)]
-    return f"select {', '.join(columns)} from ({postgres_sql(op.child)}) as t"
+    return f"select {', '.join(columns)} from {_below(op.child)}"
+
+
+def _matching(on: tuple[tuple[str, str], ...], condition: Expression | None) -> str:
+    parts = [f"l.{quoted(left)} = r.{quoted(right)}" for left, right in on]
+    if condition:
+        parts.append(f"({condition.sql})")
+    return " and ".join(parts) or "true"
 
 
 def _join(op: Join) -> str:
-    conditions = [f"l.{quoted(left)} = r.{quoted(right)}" for left, right in op.on]
-    if op.condition:
-        conditions.append(op.condition.sql)
-    on = " and ".join(conditions) or "true"
-    return f"select * from ({postgres_sql(op.left)}) as l join ({postgres_sql(op.right)}) as r on {on}"
+    on = _matching(op.on, op.condition)
+    return f"select * from {_below(op.left, 'l')} join {_below(op.right, 'r')} on {on}"
+
+
+def _outer_join(op: OuterJoin) -> str:
+    if op.keeps_right and not _is_full_joinable(op):
+        return _full_by_parts(op)
+    word = "full" if op.keeps_right else "left"
+    on = _matching(op.on, op.condition)
+    return f"select * from {_below(op.left, 'l')} {word} join {_below(op.right, 'r')} on {on}"
+
+
+def _is_full_joinable(op: OuterJoin) -> bool:
+    """PostgreSQL makes a FULL JOIN of equalities only."""
+    return bool(op.on)
+
+
+def _full_by_parts(op: OuterJoin) -> str:
+    on = _matching(op.on, op.condition)
+    left = f"select l.*, r.* from {_below(op.left, 'l')} left join {_below(op.right, 'r')} on {on}"
+    nulls = ", ".join(_nulls(op.left.columns))
+    alone = f"not exists (select from {_below(op.left, 'l')} where {on})"
+    return f"{left} union all select {nulls}, r.* from {_below(op.right, 'r')} where {alone}"
+
+
+def _mark(op: Mark) -> str:
+    on = _matching(op.on, op.condition)
+    exists = f"exists (select from {_below(op.right, 'r')} where {on})"
+    return f"select l.*, {exists} as {quoted(op.column_.name)} from {_below(op.left, 'l')}"
 
 
 def _aggregate(op: Aggregate) -> str:
@@ -59,23 +124,105 @@ def _aggregate(op: Aggregate) -> str:
     calls = [f"{call.expression.sql} as {quoted(call.column.name)}" for call in op.calls]
     group = ", ".join(str(number + 1) for number in range(len(op.keys)))
     tail = f" group by {group}" if group else ""
-    return f"select {', '.join(keys + calls)} from ({postgres_sql(op.child)}) as t{tail}"
+    return f"select {', '.join(keys + calls)} from {_below(op.child)}{tail}"
 
 
 def _distinct(op: Distinct) -> str:
-    return f"select distinct * from ({postgres_sql(op.child)}) as t"
+    return f"select distinct * from {_below(op.child)}"
 
 
 def _union_all(op: UnionAll) -> str:
-    return " union all ".join(f"select * from ({postgres_sql(arm)}) as t" for arm in op.arms)
+    return " union all ".join(f"select * from {_below(arm)}" for arm in op.arms)
+
+
+def _set_operation(op: SetOperation) -> str:
+    word = op.kind.value + (" all" if op.is_all else "")
+    return f"select * from {_below(op.left)} {word} select * from {_below(op.right)}"
+
+
+def _single(op: Single) -> str:
+    """The rows, or an error that says what is wrong: the text of it is no number."""
+    keys = ", ".join(quoted(name) for name in op.keys)
+    over = f"(partition by {keys})" if keys else "()"
+    listed = ", ".join(quoted(c.name) for c in op.columns)
+    counted = f"select *, count(*) over {over} as rows_in_all from {_below(op.child)}"
+    check = "case when rows_in_all > 1 then ('more than one row from a subquery: ' || rows_in_all)::int end"
+    return f"select {listed} from ({counted}) as t where ({check}) is null"
+
+
+def _values(op: Values) -> str:
+    if not op.columns:
+        return "select"
+    names = ", ".join(quoted(c.name) for c in op.columns)
+    return f"select * from ({op.query}) as t({names})"
+
+
+def _table_function(op: TableFunction) -> str:
+    names = ", ".join(quoted(c.name) for c in op.made)
+    ordinality = " with ordinality" if op.has_ordinality else ""
+    join = "left join lateral" if op.keeps_child else "cross join lateral"
+    on = " on true" if op.keeps_child else ""
+    return f"select * from {_below(op.child)} {join} {op.call.sql}{ordinality} as f({names}){on}"
+
+
+def _top(op: Top) -> str:
+    order = ", ".join(
+        f"{quoted(o.column)}{' desc' if o.is_descending else ''}"
+        f" nulls {'first' if o.has_nulls_first else 'last'}"
+        for o in op.order
+    )
+    ordered = f" order by {order}" if order else ""
+    if not op.partition:
+        offset = f" offset {op.offset}" if op.offset else ""
+        ties = "with ties" if op.has_ties else "only"
+        limit = f" fetch first {op.limit} rows {ties}" if op.limit is not None else ""
+        return f"select * from {_below(op.child)}{ordered}{offset}{limit}"
+    listed = ", ".join(quoted(c.name) for c in op.columns)
+    keys = ", ".join(quoted(name) for name in op.partition)
+    over = f"(partition by {keys}{ordered})"
+    cuts = [f"number_in_order > {op.offset}"] if op.offset else []
+    if op.limit is not None:
+        last = "rank_in_order" if op.has_ties else "number_in_order"
+        cuts.append(f"{last} <= {op.offset + op.limit}")
+    where = f" where {' and '.join(cuts)}" if cuts else ""
+    numbered = (
+        f"select *, row_number() over {over} as number_in_order, rank() over {over} as rank_in_order"
+        f" from {_below(op.child)}"
+    )
+    return f"select {listed} from ({numbered}) as t{where}"
+
+
+def _window(op: Window) -> str:
+    calls = "".join(f", {call.expression.sql} as {quoted(call.column.name)}" for call in op.calls)
+    return f"select *{calls} from {_below(op.child)}"
+
+
+def _evaluated(op: Evaluated) -> str:
+    return postgres_sql(op.child)
+
+
+def _nulls(columns: tuple[Column, ...]) -> list[str]:
+    return [f"null::{c.type.text} as {quoted(c.name)}" for c in columns]
 
 
 _LOWERINGS: Mapping[type[Operator], Callable[[Any], str]] = {
-    Scan: _scan,
-    Filter: _filter,
-    Project: _project,
-    Join: _join,
     Aggregate: _aggregate,
+    Answer: _answer,
     Distinct: _distinct,
+    Evaluated: _evaluated,
+    Filter: _filter,
+    Join: _join,
+    Leaf: _leaf,
+    Mark: _mark,
+    Nothing: _nothing,
+    OuterJoin: _outer_join,
+    Project: _project,
+    Scan: _scan,
+    SetOperation: _set_operation,
+    Single: _single,
+    TableFunction: _table_function,
+    Top: _top,
     UnionAll: _union_all,
+    Values: _values,
+    Window: _window,
 }

@@ -1,35 +1,50 @@
 """The operators of relational algebra, one file each, as frozen values."""
 
 from pgtrickle.plan.operators.aggregate import Aggregate, Call, GroupKey
-from pgtrickle.plan.operators.change import Change
 from pgtrickle.plan.operators.distinct import Distinct
+from pgtrickle.plan.operators.evaluated import Evaluated
 from pgtrickle.plan.operators.filter import Filter
-from pgtrickle.plan.operators.input import Input
 from pgtrickle.plan.operators.join import Join
-from pgtrickle.plan.operators.negate import Negate
+from pgtrickle.plan.operators.leaf import Answer, Leaf, Nothing
+from pgtrickle.plan.operators.mark import Mark
 from pgtrickle.plan.operators.operator import Column, Operator
-from pgtrickle.plan.operators.past import Past
+from pgtrickle.plan.operators.outer_join import OuterJoin
 from pgtrickle.plan.operators.project import Project
 from pgtrickle.plan.operators.scan import Scan, ScanColumn
-from pgtrickle.plan.operators.semijoin import SemiJoin
+from pgtrickle.plan.operators.set_operation import SetKind, SetOperation
+from pgtrickle.plan.operators.single import Single
+from pgtrickle.plan.operators.table_function import TableFunction
+from pgtrickle.plan.operators.top import Ordering, Top
 from pgtrickle.plan.operators.union_all import UnionAll
+from pgtrickle.plan.operators.values import Values
+from pgtrickle.plan.operators.window import Window, WindowCall
 
 __all__ = [
     "Aggregate",
+    "Answer",
     "Call",
-    "Change",
     "Column",
     "Distinct",
+    "Evaluated",
     "Filter",
     "GroupKey",
-    "Input",
     "Join",
-    "Negate",
+    "Leaf",
+    "Mark",
+    "Nothing",
     "Operator",
-    "Past",
+    "Ordering",
+    "OuterJoin",
     "Project",
     "Scan",
     "ScanColumn",
-    "SemiJoin",
+    "SetKind",
+    "SetOperation",
+    "Single",
+    "TableFunction",
+    "Top",
     "UnionAll",
+    "Values",
+    "Window",
+    "WindowCall",
 ]

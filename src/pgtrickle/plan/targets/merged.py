@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from pgtrickle.model.carrier import Carrier, Field
 from pgtrickle.model.names import quoted
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.deltas import versions_of
+from pgtrickle.plan.expressions import column
 from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
 from pgtrickle.plan.lowering.postgres import postgres_sql
-from pgtrickle.plan.lowering.spark import folded, spark_sql, value
-from pgtrickle.plan.operators import Aggregate, Call, Operator
+from pgtrickle.plan.lowering.spark import End, change_sql, value
+from pgtrickle.plan.operators import Aggregate, Call, Nothing, Operator, Project
+from pgtrickle.plan.placing import placed
 from pgtrickle.plan.program import (
     WEIGHT,
     KeyColumns,
@@ -24,7 +25,8 @@ from pgtrickle.plan.program import (
     Slot,
 )
 from pgtrickle.plan.pruning import pruned
-from pgtrickle.plan.restriction import Binding
+from pgtrickle.plan.restriction import EVERYTHING, Binding
+from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.plan.targets.groups import Grouped, group_outputs
 from pgtrickle.plan.targets.shape import Shape
 
@@ -76,7 +78,8 @@ class Merged(Shape):
         )
         read = {n for key in grouped.aggregate.keys for n in key.expression.columns}
         read |= {n for call in grouped.aggregate.calls if call.argument for n in call.argument.columns}
-        self.operator = pruned(grouped.aggregate.child, read)
+        self._used = read
+        self.operator = pruned(placed(grouped.aggregate.child), read)
         self._slots = _Slots()
         finals = {
             key.column.name: quoted(f.name) for key, f in zip(grouped.aggregate.keys, self._keys, strict=True)
@@ -92,15 +95,14 @@ class Merged(Shape):
         return "groups merged with their stored state"
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
-        delta = versions_of(self.operator, changed).delta
-        return self._program(delta) if delta is not None else None
+        bound, reads = Binding(changed).program(self.operator)
+        return None if isinstance(bound, Nothing) else self._program(bound, reads, End.CHANGE)
 
     def initial(self) -> Program:
-        return self._program(self.operator)
+        bound, reads = Binding(frozenset()).program(self.operator, (EVERYTHING,))
+        return self._program(bound, reads, End.NOW)
 
-    def _program(self, rows: Operator) -> Program:
-        binding = Binding()
-        bound = binding.bound(rows)
+    def _program(self, bound: Operator, reads: tuple[Read, ...], end: End) -> Program:
         keys = [value(key.expression, key.column, bound.columns) for key in self._aggregate.keys]
         parts = [f"{sql} as {f.name}" for sql, f in zip(keys, self._keys, strict=True)]
         parts.append(f"coalesce(sum({WEIGHT}), 0L) as {COUNT}")
@@ -108,10 +110,14 @@ class Merged(Shape):
             f"cast({sql} as {f.carrier.spark}) as {spark_name(f.name)}" for f, sql in self._slots.changes
         ]
         group = f" group by {', '.join(keys)}" if keys else ""
-        # an extremum that went away and came back within the window has not gone
-        rows_sql = folded(bound) if self._slots.extrema else spark_sql(bound)
-        sql = f"select {', '.join(parts)} from ({rows_sql}){group}"
-        return Program(tuple(binding.reads), sql, self._target)
+        # folded: an extremum that went away and came back within the window has not gone
+        sql = f"select {', '.join(parts)} from ({change_sql(self._read_of(bound), end)}){group}"
+        return Program(reads, sql, self._target, inputs_of(bound))
+
+    def _read_of(self, bound: Operator) -> Operator:
+        """The rows with only the columns that keys and slots are made of."""
+        columns = [c for c in bound.columns if c.name in self._used]
+        return Project(bound, tuple(columns), tuple(column(c.name) for c in columns))
 
     def _final(self, call: Call) -> str:
         """The value of a call as SQL over the slots."""
@@ -149,7 +155,7 @@ class Merged(Shape):
         lookups = (Lookup(key_columns, self._keys, (provider,), True),) if self._keys else ()
         return Read(
             name="extrema",
-            kind=ReadKind.GROUPS,
+            kind=ReadKind.ANSWER,
             source=None,
             query=postgres_sql(scanned),
             fields=(*self._keys, *(slot.change for slot, _ in self._slots.extrema)),

@@ -9,13 +9,14 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.query import Block
 from pgtrickle.plan.analysis.settle import Settler
-from pgtrickle.plan.deltas import versions_of
 from pgtrickle.plan.expressions import column
-from pgtrickle.plan.lowering.spark import folded
-from pgtrickle.plan.operators import Column, Join, Operator, Project
-from pgtrickle.plan.program import Output, Program, RowsTarget
-from pgtrickle.plan.pruning import pruned
-from pgtrickle.plan.restriction import Binding
+from pgtrickle.plan.lowering.spark import End, change_sql
+from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project
+from pgtrickle.plan.placing import placed
+from pgtrickle.plan.program import Output, Program, Read, RowsTarget
+from pgtrickle.plan.pruning import as_written, pruned
+from pgtrickle.plan.restriction import EVERYTHING, Binding
+from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.plan.targets.shape import Shape
 from pgtrickle.plan.unique_keys import unique_columns
 
@@ -28,8 +29,9 @@ class Rows(Shape):
         has_joins = any(isinstance(part, Join) for part in block.operator.walk())
         shown = [settler.shown(expression, has_joins=has_joins) for _, expression in block.outputs]
         needed = sorted({name for expression in shown for name in expression.columns})
-        self.operator = pruned(settler.operator, needed)
-        self._columns = [settler.operator.column(name) for name in needed]
+        self.operator = pruned(placed(settler.operator), needed)
+        self.written = as_written(settler.operator, needed)
+        self.columns = [settler.operator.column(name) for name in needed]
         short = {name: f"f{number}" for number, name in enumerate(needed)}
         outputs = tuple(
             Output(name, pg_type.text, expression.over(lambda n: quoted(short[n])))
@@ -39,27 +41,25 @@ class Rows(Shape):
         unique = unique_columns(settler.operator)
         has_key = unique is not None and all(name in plain for name in unique)
         key = tuple(plain[name] for name in unique) if unique and has_key else None
-        self._fields = tuple(Field(short[c.name], c.carrier) for c in self._columns)
-        self._target = RowsTarget(self._fields, outputs, key)
+        self._fields = tuple(Field(short[c.name], c.carrier) for c in self.columns)
+        self.target = RowsTarget(self._fields, outputs, key)
 
     @property
     def description(self) -> str:
-        key = self._target.key
+        key = self.target.key
         return f"rows matched by key ({', '.join(key)})" if key else "rows matched as a whole"
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
-        delta = versions_of(self.operator, changed).delta
-        return self._program(delta) if delta is not None else None
+        bound, reads = Binding(changed).program(self.operator)
+        return None if isinstance(bound, Nothing) else self._program(bound, reads, End.CHANGE)
 
     def initial(self) -> Program:
-        return self._program(self.operator)
+        bound, reads = Binding(frozenset()).program(self.operator, (EVERYTHING,))
+        return self._program(bound, reads, End.NOW)
 
-    def _program(self, rows: Operator) -> Program:
-        binding = Binding()
-        bound = binding.bound(rows)
+    def _program(self, bound: Operator, reads: tuple[Read, ...], end: End) -> Program:
         named = tuple(
-            Column(field.name, c.type, c.carrier)
-            for field, c in zip(self._fields, self._columns, strict=True)
+            Column(field.name, c.type, c.carrier) for field, c in zip(self._fields, self.columns, strict=True)
         )
-        result = Project(bound, named, tuple(column(c.name) for c in self._columns))
-        return Program(tuple(binding.reads), folded(result), self._target)
+        result = Project(bound, named, tuple(column(c.name) for c in self.columns))
+        return Program(reads, change_sql(result, end), self.target, inputs_of(bound))

@@ -12,6 +12,9 @@ from pgtrickle.plan.program import Program
 class Shape(ABC):
     """One way for a result to be maintained."""
 
+    asks_on_apply = False
+    """Whether applying a change may read the sources: then it happens in the snapshot of the reads."""
+
     operator: Operator
     """The tree whose changes are followed, with only the columns that are read."""
 

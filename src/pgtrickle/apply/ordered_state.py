@@ -1,0 +1,125 @@
+"""The state of an ordered result: its first rows, and the horizon up to which none is missing."""
+
+from __future__ import annotations
+
+from pgtrickle.apply.composing import STATE_SCHEMA, aliased, identifier, listed, numbered, relation, trusted
+from pgtrickle.apply.writing import Column, Stored
+from pgtrickle.model.names import RelationName, quoted
+from pgtrickle.plan.program import Cut, FirstRows, Output
+from pgtrickle.postgres.connection import Connection, sql
+
+_HASHED = frozenset(
+    {"smallint", "integer", "bigint", "text", "date", "uuid", "boolean", "real", "double precision"}
+    | {"timestamp without time zone", "timestamp with time zone"}
+)
+
+
+def ordered_table(state_id: int) -> RelationName:
+    """Where the first rows of a stream table are kept."""
+    return RelationName(STATE_SCHEMA, f"state_{state_id}")
+
+
+def horizon_table(state_id: int) -> RelationName:
+    """Where the order columns of the last row that the state was filled with are kept."""
+    return RelationName(STATE_SCHEMA, f"horizon_{state_id}")
+
+
+def state_columns(target: FirstRows) -> tuple[Column, ...]:
+    """The columns of the state: the shown ones and the hidden ones, under names of our own."""
+    outputs = (*target.outputs, *target.hidden)
+    return tuple(_column(number, output) for number, output in enumerate(outputs, start=1))
+
+
+def _column(number: int, output: Output) -> Column:
+    name = f"c{number}"
+    is_hashed = output.pg_type in _HASHED or output.pg_type.startswith(("numeric", "character varying"))
+    return Column(name, output.pg_type, quoted(name) if is_hashed else f"({quoted(name)})::text")
+
+
+def state_of(state_id: int, target: FirstRows) -> Stored:
+    """The state as a table that is written."""
+    return Stored(ordered_table(state_id), state_columns(target), None)
+
+
+def create_ordered_state(connection: Connection, state_id: int, target: FirstRows) -> None:
+    """Create the state and its horizon, unless they are there."""
+    columns = state_columns(target)
+    table, horizon = relation(ordered_table(state_id)), relation(horizon_table(state_id))
+    connection.execute(
+        sql.SQL("create table if not exists {} ({})").format(table, listed(map(_typed, columns))), {}
+    )
+    connection.execute(
+        sql.SQL("create table if not exists {} ({})").format(horizon, listed(map(_typed, columns))), {}
+    )
+    connection.execute(
+        sql.SQL("create index if not exists {} on {} (hash_record_extended(row({}), 0))").format(
+            trusted(quoted(f"state_{state_id}_row")), table, listed(trusted(c.match) for c in columns)
+        ),
+        {},
+    )
+
+
+def _typed(column: Column) -> sql.Composed:
+    return sql.SQL("{} {}").format(identifier(column.name), trusted(column.pg_type))
+
+
+def ordering(target: FirstRows, alias: str) -> sql.Composed:
+    """The order of the result, over the columns of the state."""
+    parts = [
+        sql.SQL("{}.{}{} nulls {}").format(
+            sql.SQL(alias),
+            identifier(_hidden(target, number)),
+            sql.SQL(" desc" if descending else ""),
+            sql.SQL("first" if nulls_first else "last"),
+        )
+        for number, descending, nulls_first in target.cut.order
+    ]
+    return listed(parts)
+
+
+def _hidden(target: FirstRows, number: int) -> str:
+    return f"c{len(target.outputs) + number + 1}"
+
+
+def beyond(target: FirstRows, row: str, horizon: str) -> sql.Composable:
+    """The condition that a row comes after the horizon: it may be missing from the state."""
+    condition: sql.Composable = sql.SQL("false")
+    for number, descending, nulls_first in reversed(target.cut.order):
+        ours = trusted(f"{row}.{quoted(_hidden(target, number))}")
+        theirs = trusted(f"{horizon}.{quoted(_hidden(target, number))}")
+        condition = sql.SQL("({} or ({} is not distinct from {} and {}))").format(
+            _after(ours, theirs, descending=descending, nulls_first=nulls_first), ours, theirs, condition
+        )
+    return condition
+
+
+def _after(ours: sql.SQL, theirs: sql.SQL, *, descending: bool, nulls_first: bool) -> sql.Composed:
+    greater = sql.SQL("{} < {}" if descending else "{} > {}").format(ours, theirs)
+    null, other = (theirs, ours) if nulls_first else (ours, theirs)
+    return sql.SQL("(coalesce({}, false) or ({} is null and {} is not null))").format(greater, null, other)
+
+
+def shown(target: FirstRows, state_id: int) -> sql.Composed:
+    """The cut of the state that the stream table shows, as weighted rows `o1 … on, weight`."""
+    count, cut = len(target.outputs), target.cut
+    names = [identifier(f"c{number}") for number in range(1, count + 1)]
+    return sql.SQL("select {}, 1 as weight from (select * from {} s order by {}{}{}) s").format(
+        listed(aliased(names, numbered("o", count))),
+        relation(ordered_table(state_id)),
+        _total(target),
+        sql.SQL(f" offset {cut.offset}" if cut.offset else ""),
+        _fetch(cut, cut.limit),
+    )
+
+
+def _total(target: FirstRows) -> sql.Composed:
+    """The order, with ties broken by the rows themselves, so that the same rows are cut again."""
+    if target.cut.has_ties:
+        return ordering(target, "s")
+    tie = sql.SQL("row({})::text").format(listed(identifier(c.name) for c in state_columns(target)))
+    return listed([ordering(target, "s"), tie])
+
+
+def _fetch(cut: Cut, limit: int | None) -> sql.SQL:
+    ties = "with ties" if cut.has_ties else "only"
+    return trusted(f" fetch first {limit} rows {ties}" if limit is not None else "")

@@ -1,0 +1,81 @@
+"""Queries that PostgreSQL evaluates over the rows that a change can reach, at either end of the window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
+from pgtrickle.changes.relations import CHANGE, Ends, among, carried, native, where, window
+from pgtrickle.plan.program import Part, Read, Version
+from pgtrickle.postgres.connection import sql
+
+
+def answer_query(read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
+    """The query of an answer, over its parts as they are at the answer's version."""
+    assert read.query is not None
+    parts = [
+        sql.SQL("{} as ({})").format(trusted(part.name), _part(part, read.version, ends, tables))
+        for part in read.parts
+    ]
+    heading = sql.SQL("with {} ").format(sql.SQL(", ").join(parts)) if parts else sql.SQL("")
+    kept = any_of(read.lookups, tables) if read.lookups else ALWAYS
+    return sql.SQL("{}select {} from ({}) as t{}").format(
+        heading, carried(read), trusted(read.query), among([kept])
+    )
+
+
+def is_empty_answer(read: Read, tables: Mapping[str, pa.Table]) -> bool:
+    """Whether none of the parts has a row."""
+    return all(_reached(part, tables) is NEVER and _has_no_change(part, tables) for part in read.parts)
+
+
+def _has_no_change(part: Part, tables: Mapping[str, pa.Table]) -> bool:
+    return part.change is None or (part.change.name in tables and not tables[part.change.name].num_rows)
+
+
+def _reached(part: Part, tables: Mapping[str, pa.Table] | None) -> sql.Composable:
+    if not part.is_reached:
+        return NEVER if tables is not None else ALWAYS
+    return any_of(part.rows.lookups, tables) if part.rows.lookups else ALWAYS
+
+
+def _part(part: Part, version: Version, ends: Ends, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
+    """The reached rows and the change, as a plain bag."""
+    reached = _reached(part, tables)
+    assert part.rows.source is not None
+    source = sql.Identifier(part.rows.source.name.schema, part.rows.source.name.name)
+    rows = sql.SQL("select {} from {} as t{}").format(
+        native(part.rows), source, where(part.rows, [reached], ends.now)
+    )
+    if part.change is None:
+        return rows
+    if version is Version.NOW:
+        if reached is ALWAYS:
+            return rows
+        beyond = sql.SQL("({}) is not true").format(reached)
+        return sql.SQL("{} union all {}").format(rows, _moved(part.rows, ends, ">", [beyond]))
+    gone = _moved(part.rows, ends, "<", [])
+    if reached is NEVER:
+        return gone
+    inserted = _moved(part.rows, ends, ">", [reached])
+    return sql.SQL("(({}) except all ({})) union all ({})").format(rows, inserted, gone)
+
+
+def _moved(read: Read, ends: Ends, sign: str, conditions: list[sql.Composable]) -> sql.Composed:
+    """Rows that the window brought (above zero) or took (below), as often as it did."""
+    names = sql.SQL(", ").join(sql.SQL("c.{}").format(sql.Identifier(field.name)) for field in read.fields)
+    positions = sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(len(read.fields)))
+    return sql.SQL(
+        "select {names} from (select {fields}, abs(sum(t.{change})) as {change} from ({window}) as t{where}"
+        " group by {positions} having sum(t.{change}) {sign} 0) as c, generate_series(1, c.{change})"
+    ).format(
+        names=names,
+        fields=native(read),
+        change=CHANGE,
+        window=window(read, ends),
+        where=among(conditions),
+        positions=positions,
+        sign=trusted(sign),
+    )

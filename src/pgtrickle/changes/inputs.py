@@ -1,0 +1,48 @@
+"""What was read, put together as Spark computes with it: one relation with two weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pgtrickle.plan.program import AGAIN, WEIGHT, Input, Role
+
+BEFORE, NOW = "w0", "w1"
+
+
+def merged(one: Input, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows of all reads of an input, each with its weight before the window and now."""
+    parts = [_weighted(tables[name], role) for name, role in one.reads]
+    whole = pa.concat_tables([part for part in parts if part.num_rows] or parts[:1])
+    is_taken_off = whole.num_rows and pc.min(whole.column(BEFORE)).as_py() < 0
+    return _folded(whole, one) if is_taken_off else whole
+
+
+def _weighted(table: pa.Table, role: Role) -> pa.Table:
+    if AGAIN in table.column_names:
+        table = table.filter(pc.invert(table.column(AGAIN))).drop_columns([AGAIN])
+    zero, one = pa.scalar(0, pa.int64()), pa.scalar(1, pa.int64())
+    weight = table.column(WEIGHT) if WEIGHT in table.column_names else None
+    rows = table.drop_columns([WEIGHT]) if weight is not None else table
+    if role is Role.CHANGE:
+        assert weight is not None
+        ends = (pc.max_element_wise(pc.negate(weight), zero), pc.max_element_wise(weight, zero))
+    elif weight is not None:
+        ends = (weight, weight)
+    else:
+        none, once = (pa.repeat(value, rows.num_rows) for value in (zero, one))
+        ends = (none if role is Role.NOW else once, none if role is Role.BEFORE else once)
+    return rows.append_column(BEFORE, ends[0]).append_column(NOW, ends[1])
+
+
+def _folded(table: pa.Table, one: Input) -> pa.Table:
+    """Each row once: what was read and taken off again is gone."""
+    names = [field.name for field in one.fields]
+    sums = table.group_by(names).aggregate([(BEFORE, "sum"), (NOW, "sum")])
+    found = sums.rename_columns(
+        [{f"{BEFORE}_sum": BEFORE, f"{NOW}_sum": NOW}.get(n, n) for n in sums.column_names]
+    )
+    kept = pc.or_(pc.not_equal(found.column(BEFORE), 0), pc.not_equal(found.column(NOW), 0))
+    return found.filter(kept).select([*names, BEFORE, NOW])

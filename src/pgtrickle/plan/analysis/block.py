@@ -1,0 +1,71 @@
+"""A query block as operators, and what stands around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from pgtrickle.plan.analysis.context import Context
+from pgtrickle.plan.analysis.scope import Scope
+from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.operators import Operator
+
+Outputs = tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A query as an operator, and its output columns as expressions over it.
+
+    `correlated` are conditions that also read columns of the surrounding query: only pairs of a row
+    there and a row here for which they hold belong together. Outputs may read such columns too.
+
+    With `is_total` every row of the surrounding query has exactly one row here, also without a
+    partner in the operator, whose columns are then null: an aggregate without GROUP BY. Its HAVING
+    is `condition`, over such padded columns.
+    """
+
+    operator: Operator
+    outputs: Outputs
+    correlated: tuple[Expression, ...] = ()
+    is_total: bool = False
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The values of a surrounding query's columns for which a block is evaluated.
+
+    `columns` pairs each column of the surrounding query with the one of `operator` that holds it;
+    the `conditions` say for a row there and a row here that all these are the same.
+    """
+
+    operator: Operator
+    columns: tuple[tuple[str, str], ...]
+    conditions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a block finds around it: outer columns, WITH queries, and the analysis itself."""
+
+    context: Context
+    analyse: Callable[[exp.Expr, Surroundings], Block]
+    outer: Scope | None = None
+    named: Mapping[str, Named] = field(default_factory=dict)
+    domain: Domain | None = None
+
+    def inside(self, outer: Scope | None) -> Surroundings:
+        """The surroundings of a block within the one that offers `outer`."""
+        return replace(self, outer=outer, domain=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A WITH query, and what stood around it where it was defined."""
+
+    query: exp.Expr
+    columns: tuple[str, ...]
+    surroundings: Surroundings

@@ -1,0 +1,195 @@
+"""Aggregate calls: which of them Spark computes exactly, and from what."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from pgtrickle.model.source import PgType
+from pgtrickle.plan.analysis.columns import is_exact, result_column, type_over
+from pgtrickle.plan.analysis.context import Context, correlated, refuse
+from pgtrickle.plan.analysis.settle import Settler
+from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, is_integral
+from pgtrickle.plan.dialect import written
+from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.numerics import Numeric, numeric_of
+from pgtrickle.plan.operators import Call, Column, Operator
+
+_NULL_OVER_NOTHING = frozenset(
+    {
+        "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "string_agg", "array_agg", "json_agg",
+        "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg", "bit_and", "bit_or", "bit_xor",
+        "stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp", "corr", "covar_pop",
+        "covar_samp", "regr_avgx", "regr_avgy", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx",
+        "regr_sxy", "regr_syy", "percentile_cont", "percentile_disc", "mode", "range_agg",
+        "range_intersect_agg", "any_value", "json_agg_strict", "jsonb_agg_strict", "count", "regr_count",
+    }
+)  # fmt: skip
+
+
+def checked_nulls(call: Call) -> None:
+    """Refuse an aggregate of which we do not know what it gives over nothing."""
+    node = call.expression.node
+    while isinstance(node, (exp.Filter, exp.WithinGroup)):
+        node = node.this
+    is_ours = isinstance(node, exp.Anonymous) and node.name.lower() in _NULL_OVER_NOTHING
+    is_known = isinstance(node, exp.AggFunc) or is_ours
+    if not is_known:
+        raise refuse(f"{call.expression} in a correlated subquery")
+
+
+class Calls:
+    """The aggregate calls of one block."""
+
+    def __init__(self, child: Operator, settler: Settler, context: Context) -> None:
+        self._context = context
+        self._raw = child
+        self._settler = settler
+        self._calls: dict[str, Call] = {}
+
+    @property
+    def all(self) -> tuple[Call, ...]:
+        """The calls so far."""
+        return tuple(self._calls.values())
+
+    def rewritten(self, node: exp.Expr) -> exp.Expr:
+        """A call as an expression over the groups."""
+        if not Expression(node).columns <= self._raw.names:
+            raise correlated(f"{Expression(node)}, which reads a surrounding query,")
+        call, condition = node, None
+        if isinstance(node, exp.Filter):
+            call, condition = node.this, node.expression.this
+        argument = _argument(call)
+        if isinstance(call, exp.Avg) and self._is_exact(argument, needs_uniform=True):
+            total = self._added("sum", exp.Sum(this=argument), argument, condition)
+            count = self._added("count", exp.Count(this=argument), argument, condition)
+            return _quotient(total, count)
+        function = self._exact_function(call, argument)
+        return column(self._added(function, call, argument, condition).name).node
+
+    def _exact_function(self, call: exp.Expr, argument: exp.Expr | None) -> str | None:
+        """Which of the exact aggregates the call is, if Spark can compute it."""
+        if isinstance(call, exp.Count):
+            if isinstance(argument, exp.Distinct):
+                return "count_distinct" if len(argument.expressions) == 1 else None
+            return "count"
+        if argument is None or isinstance(argument, (exp.Distinct, exp.Order)):
+            return None
+        if isinstance(call, exp.Sum):
+            return "sum" if self._is_exact(argument, needs_uniform=False) else None
+        if isinstance(call, (exp.LogicalAnd, exp.LogicalOr, exp.Anonymous)):
+            return "bool_or" if isinstance(call, exp.LogicalOr) else "bool_and"
+        if isinstance(call, (exp.Min, exp.Max)) and self._is_ordered(argument):
+            return "min" if isinstance(call, exp.Min) else "max"
+        return None
+
+    def _added(
+        self, function: str | None, call: exp.Expr, argument: exp.Expr | None, condition: exp.Expr | None
+    ) -> Column:
+        whole = (
+            exp.Filter(this=call.copy(), expression=exp.Where(this=condition.copy())) if condition else call
+        )
+        text = written(whole)
+        if text not in self._calls:
+            self._calls[text] = self._made(function, Expression(whole.copy()), argument, condition)
+        return self._calls[text].column
+
+    def _made(
+        self, function: str | None, whole: Expression, argument: exp.Expr | None, condition: exp.Expr | None
+    ) -> Call:
+        pg_type = self._type(whole)
+        name = self._context.unique(str(whole)[:40])
+        if function is None:
+            return Call(Column(name, pg_type, carrier_of(pg_type)), whole)
+        value = _folded(function, argument, condition)
+        if value is None:
+            return Call(Column(name, pg_type, carrier_of(pg_type)), whole, "count", None)
+        is_counted = function == "count_distinct"
+        settled = self._settler.in_spark(value) if is_counted else self._settler.computed(value)
+        operand = result_column(self._context, name, settled, self._settler.operator)
+        if not is_exact(settled, self._settler.operator) or not _fits(function, operand):
+            return Call(Column(name, pg_type, carrier_of(pg_type)), whole)
+        return Call(self._exact_column(name, pg_type, function, operand), whole, function, settled)
+
+    def _exact_column(self, name: str, pg_type: PgType, function: str, operand: Column) -> Column:
+        if function in {"min", "max"}:
+            return Column(name, pg_type, operand.carrier)
+        if function == "sum":
+            scale = 0 if is_integral(operand.type) else int(operand.carrier.spark.rstrip(")").split(",")[1])
+            return Column(name, pg_type, decimal(pg_type, scale))
+        return Column(name, pg_type, carrier_of(pg_type))
+
+    def _type(self, expression: Expression) -> PgType:
+        return type_over(self._context, expression, self._raw)
+
+    def _is_exact(self, argument: exp.Expr | None, *, needs_uniform: bool) -> bool:
+        if argument is None or isinstance(argument, (exp.Distinct, exp.Order)):
+            return False
+        pg_type = self._type(Expression(argument))
+        if is_integral(pg_type):
+            return True
+        name = Expression(argument).column
+        if name and self._raw.column(name).carrier.spark.startswith("decimal"):
+            # a sum below: its scale is known, though not that every value has all of it
+            return not needs_uniform
+        number: Numeric | None = None
+        if pg_type.base == "numeric":
+            number = numeric_of(argument, lambda name: self._raw.column(name).type)
+        if number is None or number.scale > MAX_SCALE:
+            return False
+        return number.is_uniform or not needs_uniform
+
+    def _is_ordered(self, argument: exp.Expr | None) -> bool:
+        if argument is None or isinstance(argument, (exp.Distinct, exp.Order)):
+            return False
+        pg_type = self._type(Expression(argument))
+        if pg_type.base == "numeric":
+            return self._is_exact(argument, needs_uniform=False)
+        return carrier_of(pg_type).ordering and pg_type.base not in {"real", "double precision"}
+
+
+def _argument(call: exp.Expr) -> exp.Expr | None:
+    """What a call aggregates if that is one value."""
+    if isinstance(call, exp.Anonymous):
+        return call.expressions[0] if call.name.lower() == "every" else None
+    return call.args.get("this") if isinstance(call, exp.AggFunc) else None
+
+
+def _fits(function: str, operand: Column) -> bool:
+    """Whether Spark has the value in a form that the function is exact on."""
+    if function in {"min", "max"}:
+        return operand.carrier.ordering
+    if function == "sum":
+        return is_integral(operand.type) or operand.carrier.spark.startswith("decimal")
+    return function != "count_distinct" or operand.carrier.equality
+
+
+def _folded(function: str, argument: exp.Expr | None, condition: exp.Expr | None) -> Expression | None:
+    """The value to aggregate with its FILTER taken in; None to count every row."""
+    if function == "count":
+        parts: list[exp.Expr] = []
+        if argument is not None and not isinstance(argument, exp.Star):
+            parts.append(exp.Not(this=exp.Is(this=exp.Paren(this=argument.copy()), expression=exp.Null())))
+        if condition is not None:
+            parts.append(exp.Is(this=exp.Paren(this=condition.copy()), expression=exp.true()))
+        return Expression(exp.and_(*parts, copy=False)) if parts else None
+    assert argument is not None
+    if isinstance(argument, exp.Distinct):
+        (argument,) = argument.expressions
+    if condition is None:
+        return Expression(argument.copy())
+    branch = exp.If(this=condition.copy(), true=argument.copy())
+    return Expression(exp.Case(ifs=[branch]))
+
+
+def _quotient(total: Column, count: Column) -> exp.Expr:
+    """An average as PostgreSQL computes it: the sum, as numeric, divided by the count."""
+    zero = exp.Nullif(this=column(count.name).node, expression=exp.Literal.number(0))
+    numeric = exp.DataType.build("numeric", dialect="postgres")
+    return exp.Paren(
+        this=exp.Div(
+            this=exp.Cast(this=column(total.name).node, to=numeric.copy()),
+            expression=exp.Cast(this=zero, to=numeric),
+            typed=True,
+            safe=False,
+        )
+    )

@@ -1,0 +1,63 @@
+"""Operators once more, under names of their own."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any
+
+from pgtrickle.model.carrier import Carrier
+from pgtrickle.model.source import PgType, Source
+from pgtrickle.plan.analysis.block import Block
+from pgtrickle.plan.analysis.context import Context
+from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.operators import Operator, Scan
+
+_KEPT = frozenset({"function", "query", "because"})
+"""Fields whose text is no name of the plan."""
+
+
+def copied(operator: Operator, context: Context) -> tuple[Operator, dict[str, str]]:
+    """A copy whose scans and columns have fresh names, and the new name of each old one."""
+    names: dict[str, str] = {}
+    for part in operator.walk():
+        if isinstance(part, Scan):
+            context.count_relation()
+            names[part.alias] = context.unique(part.alias)
+        given = part.given if isinstance(part, Scan) else ()
+        for name in (*given, *(c.name for c in part.columns)):
+            if name not in names:
+                names[name] = context.unique(name)
+    copy = _renamed(operator, names)
+    assert isinstance(copy, Operator)
+    return copy, names
+
+
+def copied_block(block: Block, context: Context) -> Block:
+    """A copy of a block; columns of the surrounding query stay what they are."""
+    operator, names = copied(block.operator, context)
+    return replace(
+        block,
+        operator=operator,
+        outputs=tuple((name, renamed(expression, names)) for name, expression in block.outputs),
+        correlated=tuple(renamed(condition, names) for condition in block.correlated),
+        condition=renamed(block.condition, names) if block.condition else None,
+    )
+
+
+def renamed(expression: Expression, names: dict[str, str]) -> Expression:
+    """The expression over the columns' new names."""
+    return expression.substitute({old: column(new) for old, new in names.items()})
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        return names.get(value, value)
+    if isinstance(value, Expression):
+        return renamed(value, names)
+    if isinstance(value, tuple):
+        return tuple(_renamed(part, names) for part in value)
+    if isinstance(value, (PgType, Carrier, Source, Enum)) or not is_dataclass(value):
+        return value
+    changed = {f.name: _renamed(getattr(value, f.name), names) for f in fields(value) if f.name not in _KEPT}
+    return replace(value, **changed)  # type: ignore[type-var]

@@ -1,0 +1,85 @@
+"""Which kinds of functions an expression calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from pgtrickle.plan.analysis.context import Context, refuse
+from pgtrickle.plan.analysis.scope import Scope
+
+
+def parts_here(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The node and all below it, without what subqueries have inside."""
+    yield node
+    for child in node.iter_expressions():
+        if not isinstance(child, exp.Query):
+            yield from parts_here(child)
+
+
+def has_aggregates(node: exp.Select, context: Context) -> bool:
+    """Whether the select list, HAVING or ORDER BY calls an aggregate over the groups."""
+    places = [*node.expressions]
+    places += [node.args[clause] for clause in ("having", "order") if node.args.get(clause)]
+    return any(_has_call(place, context) for place in places)
+
+
+def _has_call(node: exp.Expr, context: Context) -> bool:
+    if isinstance(node, exp.Query):
+        return False
+    if isinstance(node, exp.Window):
+        return any(_has_call(part, context) for part in window_parts(node))
+    return is_aggregate(node, context) or any(_has_call(part, context) for part in node.iter_expressions())
+
+
+def window_parts(node: exp.Window) -> list[exp.Expr]:
+    """What a window call reads: its arguments, its filter, its OVER clause; not the call itself."""
+    call = node.this
+    parts: list[exp.Expr] = []
+    if isinstance(call, exp.Filter):
+        parts.append(call.expression)
+        call = call.this
+    parts += list(bare_call(call).iter_expressions())
+    return parts + [part for part in node.iter_expressions() if part is not node.this]
+
+
+def bare_call(node: exp.Expr) -> exp.Expr:
+    """A call without the schema of its function."""
+    return node.expression if isinstance(node, exp.Dot) else node
+
+
+def is_aggregate(node: exp.Expr, context: Context) -> bool:
+    """Whether the node is a call of an aggregate, with its FILTER and WITHIN GROUP."""
+    if isinstance(node, (exp.AggFunc, exp.WithinGroup, exp.Filter)):
+        return True
+    call = bare_call(node)
+    return isinstance(call, exp.Anonymous) and call.name.lower() in context.definition.aggregates
+
+
+def set_functions(node: exp.Expr, context: Context) -> list[exp.Expr]:
+    """The calls of functions that return sets, outermost first."""
+    found = [part for part in parts_here(node) if is_set_function(part, context)]
+    return [part for part in found if not isinstance(part.parent, exp.Dot)]
+
+
+def has_set_functions(node: exp.Select, context: Context) -> bool:
+    """Whether the select list calls a function that returns a set."""
+    return any(set_functions(item, context) for item in node.expressions)
+
+
+def is_set_function(node: exp.Expr, context: Context) -> bool:
+    """Whether the node is a call of a function that returns a set."""
+    call = bare_call(node)
+    if isinstance(call, exp.Unnest):
+        return True
+    return isinstance(call, exp.Anonymous) and call.name.lower() in context.definition.set_functions
+
+
+def check_levels(query: exp.Expr, scope: Scope, context: Context) -> None:
+    """Refuse aggregates in a subquery that aggregate rows of the surrounding query."""
+    for node in query.walk():
+        if is_aggregate(node, context) and not isinstance(node.parent, exp.Filter):
+            references = list(node.find_all(exp.Column))
+            if references and all(scope.find_named(reference) is not None for reference in references):
+                raise refuse("an aggregate of the surrounding query inside a subquery")

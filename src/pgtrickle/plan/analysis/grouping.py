@@ -1,0 +1,167 @@
+"""The groups of a query block: FROM and WHERE below, the select list and HAVING above."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from pgtrickle.plan.analysis.aggregation import Grouping
+from pgtrickle.plan.analysis.block import Surroundings
+from pgtrickle.plan.analysis.context import refuse
+from pgtrickle.plan.analysis.correlation import keys
+from pgtrickle.plan.analysis.functions_in import is_aggregate
+from pgtrickle.plan.analysis.grouping_sets import grouping_sets, over_sets
+from pgtrickle.plan.analysis.scope import Scope, has_subquery
+from pgtrickle.plan.analysis.subqueries import Attachments
+from pgtrickle.plan.dialect import written
+from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.operators import Operator
+
+LIFTED = "calls of the surrounding query"
+"""The relation whose columns are such calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows that a select list is evaluated over.
+
+    For `correlated`, `is_total` and `condition` see `Block`.
+    """
+
+    attachments: Attachments
+    correlated: tuple[Expression, ...]
+    is_total: bool = False
+    condition: Expression | None = None
+
+
+class Groups:
+    """The groups of one block; `given` is what stands for columns of a surrounding query.
+
+    `lifted` are calls that stand in subqueries but aggregate rows of this block.
+    """
+
+    def __init__(
+        self,
+        node: exp.Select,
+        scope: Scope,
+        given: dict[str, Expression],
+        lifted: dict[str, exp.Expr],
+        surroundings: Surroundings,
+    ) -> None:
+        self._lifted = lifted
+        self._group: exp.Group | None = node.args.get("group")
+        self._having: exp.Having | None = node.args.get("having")
+        self._places = list(_places(node))
+        self._scope = scope
+        self._given = given
+        self._surroundings = surroundings
+        self._context = surroundings.context
+
+    def rows(self, child: Operator, correlated: tuple[Expression, ...]) -> Rows:
+        """The groups of the child's rows."""
+        found = keys(child, correlated, "GROUP BY or an aggregate", self._context)
+        inner = Attachments(found.operator, self._scope, self._surroundings)
+        # a subquery inside an aggregate is asked by each row, one beside it by each group
+        asked = {written(call): inner.value(call) for call in self._asking()}
+        sets = grouping_sets(self._group, inner.value) if self._group else None
+        is_total = sets is None and bool(correlated)
+        grouping = Grouping(inner.operator, self._given if sets is None else {}, self._context)
+        names = {name: grouping.add_key(column(name)).name for name in found.names}
+        for key in sets.keys if sets else ():
+            grouping.add_key(key)
+
+        def plain(part: exp.Expr) -> Expression:
+            known = asked.get(written(part))
+            rewritten = grouping.rewritten(known or self._scope.resolve(part))
+            return grouping.over_nothing(rewritten) if is_total else rewritten
+
+        for place in self._places:
+            self._collect(place, grouping, asked)
+        outside = {n: grouping.rewritten(self._scope.resolve(call)) for n, call in self._lifted.items()}
+        operator: Operator = grouping.operator()
+        if sets is not None and not (sets.is_plain and not grouping.bits):
+            own = tuple(frozenset(grouping.add_key(key).name for key in keys) for keys in sets.sets)
+            shared = frozenset(names.values())
+            operator = over_sets(grouping.operator(), own, grouping.bits, shared, self._context)
+        above = Scope(self._scope.relations, self._scope.merged, self._scope.outer, grouping.rewritten)
+        above.outer = Scope({LIFTED: outside}, outer=self._scope.outer)
+        attachments = Attachments(operator, above, self._surroundings, plain, asked.keys())
+        return self._with_having(attachments, found.renamed(names), is_total)
+
+    def _with_having(
+        self, attachments: Attachments, correlated: tuple[Expression, ...], is_total: bool
+    ) -> Rows:
+        if self._having is None:
+            return Rows(attachments, correlated, is_total)
+        if is_total:
+            return Rows(attachments, correlated, is_total, attachments.value(self._having.this))
+        attachments.keep(self._having.this)
+        return Rows(attachments, (*correlated, *attachments.correlated))
+
+    def _asking(self) -> Iterator[exp.Expr]:
+        """The aggregate calls with subqueries in them."""
+        for place in self._places:
+            yield from _calls_asking(place, self._surroundings)
+
+    def _collect(self, node: exp.Expr, grouping: Grouping, asked: dict[str, Expression]) -> None:
+        """Let the groups have all that the expression will read of them."""
+        known = asked.get(written(node))
+        if known is not None:
+            grouping.rewritten(known)
+        elif isinstance(node, exp.Query):
+            for reference in node.find_all(exp.Column):
+                if self._scope.has(reference) and self._scope.find_named(reference):
+                    grouping.rewritten(self._scope.column(reference))
+        elif not has_subquery(node):
+            grouping.rewritten(self._scope.resolve(node))
+        else:
+            for part in node.iter_expressions():
+                self._collect(part, grouping, asked)
+
+
+def lifted_calls(
+    node: exp.Select, scope: Scope, surroundings: Surroundings
+) -> tuple[exp.Select, dict[str, exp.Expr]]:
+    """The query with columns instead of those calls in its subqueries that aggregate its own rows."""
+    found: dict[str, exp.Expr] = {}
+    node = node.copy()
+    for part in list(node.find_all(exp.Query)):
+        if part is node or not isinstance(part, exp.Select):
+            continue
+        for call in list(part.walk()):
+            references = list(call.find_all(exp.Column)) if is_aggregate(call, surroundings.context) else []
+            is_whole = not isinstance(call.parent, (exp.Filter, exp.WithinGroup, exp.Dot))
+            if references and is_whole and all(r.table and scope.has(r) for r in references):
+                name = f"call {len(found)}"
+                found[name] = call.copy()
+                call.replace(exp.column(name, table=LIFTED, quoted=True))
+    return node, found
+
+
+def _places(node: exp.Select) -> Iterator[exp.Expr]:
+    """The expressions that are evaluated over groups."""
+    for item in node.expressions:
+        yield item.unalias()
+    if having := node.args.get("having"):
+        yield having.this
+    if order := node.args.get("order"):
+        for item in order.expressions:
+            if not isinstance(item.this, exp.Column) or item.this.table:
+                yield item.this
+    distinct = node.args.get("distinct")
+    if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
+        yield from distinct.args["on"].unnest().expressions or [distinct.args["on"].unnest()]
+
+
+def _calls_asking(node: exp.Expr, surroundings: Surroundings) -> Iterator[exp.Expr]:
+    if not has_subquery(node) or isinstance(node, exp.Query):
+        return
+    if isinstance(node, exp.Window):
+        raise refuse("a subquery in a window function over groups")
+    if is_aggregate(node, surroundings.context):
+        yield node
+        return
+    for part in node.iter_expressions():
+        yield from _calls_asking(part, surroundings)

@@ -1,0 +1,117 @@
+"""GROUPING SETS, CUBE and ROLLUP: one aggregate for each set, all in one union."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from sqlglot import exp
+
+from pgtrickle.plan.analysis.context import Context, refuse
+from pgtrickle.plan.analysis.copying import copied
+from pgtrickle.plan.analysis.limits import MAX_GROUPING_SETS, exceeded
+from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.operators import Aggregate, Column, Operator, Project, UnionAll
+
+Set = tuple[exp.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingSets:
+    """The sets of keys by which a query groups; `is_plain` if it has an ordinary GROUP BY."""
+
+    sets: tuple[tuple[Expression, ...], ...]
+    is_plain: bool
+
+    @property
+    def keys(self) -> tuple[Expression, ...]:
+        """The keys of all sets."""
+        return tuple(dict.fromkeys(key for keys in self.sets for key in keys))
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A `grouping(…)` call: for each key, first to last, a bit that is set where the key is absent."""
+
+    column: Column
+    keys: tuple[str, ...]
+
+
+def grouping_sets(group: exp.Group, resolve: Callable[[exp.Expr], Expression]) -> GroupingSets:
+    """The sets of a GROUP BY clause, their expressions resolved."""
+    items = [_sets(item) for item in group.expressions]
+    is_plain = group.find(exp.GroupingSets, exp.Rollup, exp.Cube) is None
+    count = 1
+    for sets in items:
+        count *= len(sets)
+        if count > MAX_GROUPING_SETS:
+            raise exceeded("MAX_GROUPING_SETS", MAX_GROUPING_SETS)
+    found: list[tuple[Expression, ...]] = []
+    for combination in product(*items):
+        keys = [resolve(key) for keys in combination for key in keys]
+        found.append(tuple(dict.fromkeys(keys)))
+    if group.args.get("all") is False:
+        found = list({frozenset(keys): keys for keys in found}.values())
+    return GroupingSets(tuple(found), is_plain)
+
+
+def _sets(item: exp.Expr) -> list[Set]:
+    if isinstance(item, exp.GroupingSets):
+        return [keys for part in item.expressions for keys in _sets(part)]
+    if isinstance(item, (exp.Rollup, exp.Cube)):
+        parts = [_keys(part) for part in item.expressions]
+        if isinstance(item, exp.Cube) and len(parts) > MAX_GROUPING_SETS.bit_length():
+            raise exceeded("MAX_GROUPING_SETS", MAX_GROUPING_SETS)
+        sizes = range(len(parts), -1, -1)
+        if isinstance(item, exp.Rollup):
+            chosen = [parts[:size] for size in sizes]
+        else:
+            chosen = [list(some) for size in sizes for some in combinations(parts, size)]
+        return [tuple(key for part in some for key in part) for some in chosen]
+    return [_keys(item)]
+
+
+def _keys(item: exp.Expr) -> Set:
+    bare = item.unnest()
+    return tuple(bare.expressions) if isinstance(bare, exp.Tuple) else (bare,)
+
+
+def over_sets(
+    aggregate: Aggregate,
+    sets: tuple[frozenset[str], ...],
+    bits: tuple[Bits, ...],
+    shared: frozenset[str],
+    context: Context,
+) -> Operator:
+    """The groups of each set in one union, keys that a set lacks as nulls.
+
+    The union's columns have the names that the aggregate's had. The child is copied for each set, so
+    that all scans of the plan stay different; `shared` are keys that every set has besides its own.
+    """
+    arms: list[Operator] = []
+    for number, names in enumerate(sets):
+        if shared and not names:
+            raise refuse("the empty grouping set in a correlated subquery")
+        kept = tuple(key for key in aggregate.keys if key.column.name in names | shared)
+        part = Aggregate(aggregate.child, kept, aggregate.calls)
+        copy, renamed = copied(part, context)
+        values = [column(renamed[c.name]) if c in part.columns else _null(c) for c in aggregate.columns]
+        values += [_bits(call, names) for call in bits]
+        columns = (*aggregate.columns, *(call.column for call in bits))
+        if number:
+            columns = tuple(Column(context.unique(c.name), c.type, c.carrier) for c in columns)
+        arms.append(Project(copy, columns, tuple(values)))
+    return UnionAll(tuple(arms)) if len(arms) > 1 else arms[0]
+
+
+def _null(own: Column) -> Expression:
+    wanted = exp.DataType.build(own.type.text, dialect="postgres", udt=True)
+    return Expression(exp.Cast(this=exp.Null(), to=wanted))
+
+
+def _bits(call: Bits, names: frozenset[str]) -> Expression:
+    value = 0
+    for key in call.keys:
+        value = value * 2 + (key not in names)
+    return Expression(exp.Literal.number(value))

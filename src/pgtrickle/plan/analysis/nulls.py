@@ -1,0 +1,162 @@
+"""Where nulls can be, and which conditions no null survives."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from sqlglot import exp
+
+from pgtrickle.plan.expressions import Expression, conjuncts
+from pgtrickle.plan.operators import (
+    Aggregate,
+    Column,
+    Distinct,
+    Filter,
+    Join,
+    Mark,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    SetOperation,
+    Single,
+    TableFunction,
+    Top,
+    UnionAll,
+    Window,
+)
+
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+_STRICT = (
+    *COMPARISONS, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe, exp.Paren, exp.Cast,
+    exp.Not, exp.Like, exp.ILike, exp.Extract, exp.Between,
+)  # fmt: skip
+"""Null as soon as any of their operands is."""
+
+_STRICT_FUNCTIONS = frozenset(
+    {
+        "lower", "upper", "length", "char_length", "btrim", "ltrim", "rtrim", "substr", "substring", "abs",
+        "round", "floor", "ceil", "ceiling", "trunc", "sign", "mod", "power", "sqrt", "date_trunc",
+        "date_part", "to_char", "to_date", "replace", "split_part", "left", "right", "md5", "strpos",
+        "reverse", "timezone", "jsonb_typeof", "jsonb_array_length", "array_length", "cardinality", "age",
+    }
+)  # fmt: skip
+
+
+def is_strict(node: exp.Expr, names: Set[str]) -> bool:
+    """Whether the value is surely null when all columns of these names are null."""
+    if isinstance(node, exp.Column):
+        return node.name in names
+    if isinstance(node, exp.Between):
+        return is_strict(node.this, names)
+    if isinstance(node, exp.In):
+        return not node.args.get("query") and is_strict(node.this, names)
+    is_known = isinstance(node, exp.Anonymous) and node.name.lower() in _STRICT_FUNCTIONS
+    if isinstance(node, _STRICT) or is_known:
+        return any(
+            is_strict(part, names) for part in node.iter_expressions() if not isinstance(part, exp.DataType)
+        )
+    return False
+
+
+def rejects_nulls(node: exp.Expr, names: Set[str]) -> bool:
+    """Whether the condition is surely not true when all columns of these names are null."""
+    node = node.unnest()
+    if isinstance(node, exp.And):
+        return rejects_nulls(node.left, names) or rejects_nulls(node.right, names)
+    if isinstance(node, exp.Or):
+        return rejects_nulls(node.left, names) and rejects_nulls(node.right, names)
+    if isinstance(node, exp.Not):
+        test = node.this.unnest()
+        is_null_test = isinstance(test, exp.Is) and isinstance(test.expression, exp.Null)
+        return is_strict(test.this if is_null_test else test, names)
+    if isinstance(node, exp.Is):
+        if isinstance(node.expression, exp.Null):
+            return bool(node.args.get("negate")) and is_strict(node.this, names)
+        is_true = isinstance(node.expression, exp.Boolean) and not node.args.get("negate")
+        return is_true and is_strict(node.this, names)
+    return is_strict(node, names)
+
+
+def is_nullable(operator: Operator, name: str) -> bool:
+    """Whether the column can be null, as far as the tables and conditions tell."""
+    if isinstance(operator, Scan):
+        return _scan(operator, name)
+    if isinstance(operator, Filter):
+        return not _excludes_null(operator.condition, name) and is_nullable(operator.child, name)
+    if isinstance(operator, Join):
+        if any(name in pair for pair in operator.on) or _excludes_null(operator.condition, name):
+            return False
+        return is_nullable(operator.left if name in operator.left.names else operator.right, name)
+    if isinstance(operator, OuterJoin):
+        is_kept = name in operator.left.names and not operator.keeps_right
+        return not is_kept or is_nullable(operator.left, name)
+    if isinstance(operator, Mark):
+        return name != operator.column_.name and is_nullable(operator.left, name)
+    if isinstance(operator, Project):
+        return _given(operator, name)
+    if isinstance(operator, Aggregate):
+        return _grouped(operator, name)
+    if isinstance(operator, (UnionAll, SetOperation)):
+        position = [c.name for c in operator.columns].index(name)
+        return any(is_nullable(arm, arm.columns[position].name) for arm in operator.children)
+    if isinstance(operator, (Distinct, Single, Top)):
+        return is_nullable(operator.child, name)
+    if isinstance(operator, (Window, TableFunction)):
+        return name not in operator.child.names or is_nullable(operator.child, name)
+    return True
+
+
+def can_be_null(operator: Operator, expression: Expression) -> bool:
+    """Whether an expression over the operator can be null."""
+    node = expression.node.unnest()
+    if isinstance(node, exp.Column):
+        return node.name not in operator.names or is_nullable(operator, node.name)
+    if isinstance(node, (exp.Literal, exp.Boolean)):
+        return False
+    if isinstance(node, exp.Cast) and isinstance(node.this.unnest(), (exp.Literal, exp.Cast, exp.Column)):
+        return can_be_null(operator, Expression(node.this))
+    if isinstance(node, exp.Coalesce):
+        return all(can_be_null(operator, Expression(part)) for part in [node.this, *node.expressions])
+    if isinstance(node, (exp.Add, exp.Sub, exp.Mul, *COMPARISONS)):
+        return any(can_be_null(operator, Expression(part)) for part in (node.left, node.right))
+    return True
+
+
+def _excludes_null(condition: Expression | None, name: str) -> bool:
+    return condition is not None and any(rejects_nulls(c.node, {name}) for c in conjuncts(condition))
+
+
+def _scan(scan: Scan, name: str) -> bool:
+    expression = scan.expression(name)
+    given = expression.column
+    if given is None:
+        return not isinstance(expression.node.unnest(), (exp.Literal, exp.Boolean))
+    is_nullable_there = scan.source.columns[scan.given.index(given)].is_nullable
+    return is_nullable_there and not _excludes_null(scan.condition, given)
+
+
+def _given(project: Project, name: str) -> bool:
+    position = [c.name for c in project.columns].index(name)
+    return can_be_null(project.child, project.expressions[position])
+
+
+def _grouped(aggregate: Aggregate, name: str) -> bool:
+    for key in aggregate.keys:
+        if key.column.name == name:
+            return can_be_null(aggregate.child, key.expression)
+    return not any(call.column.name == name and is_count(call.expression.node) for call in aggregate.calls)
+
+
+def is_count(call: exp.Expr) -> bool:
+    """Whether an aggregate counts, so that over nothing it is zero and not null."""
+    if isinstance(call, exp.Filter):
+        return is_count(call.this)
+    is_regression = isinstance(call, exp.Anonymous) and call.name.lower() == "regr_count"
+    return isinstance(call, exp.Count) or is_regression
+
+
+def nullable_columns(operator: Operator) -> list[Column]:
+    """The columns that can be null."""
+    return [column for column in operator.columns if is_nullable(operator, column.name)]

@@ -1,0 +1,138 @@
+"""DISTINCT, DISTINCT ON, ORDER BY with LIMIT and OFFSET."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from pgtrickle.plan.analysis.block import Block
+from pgtrickle.plan.analysis.columns import as_column, as_columns, result_column
+from pgtrickle.plan.analysis.context import Context, correlated, refuse
+from pgtrickle.plan.analysis.correlation import keys
+from pgtrickle.plan.analysis.settle import Settler
+from pgtrickle.plan.expressions import Expression, column, is_null
+from pgtrickle.plan.lowering.constants import constant_number
+from pgtrickle.plan.operators import Distinct, Operator, Ordering, Project, Top
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One item of an ORDER BY."""
+
+    value: Expression
+    is_descending: bool
+    has_nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """LIMIT and OFFSET; no limit is None."""
+
+    limit: int | None
+    offset: int
+    has_ties: bool
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether all rows stay."""
+        return self.limit is None and not self.offset
+
+
+def cut_of(node: exp.Expr) -> Cut:
+    """The LIMIT, OFFSET and FETCH of a query."""
+    limit, offset = node.args.get("limit"), node.args.get("offset")
+    has_ties = False
+    count: exp.Expr | None = None
+    if isinstance(limit, exp.Fetch):
+        options = limit.args.get("limit_options")
+        has_ties = bool(options and options.args.get("with_ties"))
+        count = limit.args.get("count")
+    elif limit is not None:
+        count = limit.expression
+    skipped = _number(offset.expression if offset else None, "OFFSET")
+    return Cut(_number(count, "LIMIT"), skipped or 0, has_ties)
+
+
+def _number(node: exp.Expr | None, what: str) -> int | None:
+    if node is None or is_null(node) or (isinstance(node, exp.Var) and node.name.upper() == "ALL"):
+        return None
+    digits = constant_number(node)
+    if digits is None or not digits.isdigit():
+        raise refuse(f"{what} by an expression")
+    return int(digits)
+
+
+def ordered_by(item: exp.Expr, value: Expression) -> Order:
+    """An item of ORDER BY, its expression resolved."""
+    if not isinstance(item, exp.Ordered) or item.args.get("with_fill"):
+        raise refuse("ORDER BY with an operator")
+    is_descending = bool(item.args.get("desc"))
+    return Order(value, is_descending, bool(item.args.get("nulls_first")))
+
+
+def top(block: Block, order: list[Order], cut: Cut, context: Context) -> Block:
+    """The rows of the block that LIMIT and OFFSET leave, for each row of a surrounding query."""
+    found = keys(block.operator, block.correlated, "LIMIT", context)
+    operator, orderings = _orderings(found.operator, order, context)
+    limited = Top(operator, found.names, orderings, cut.limit, cut.offset, cut.has_ties)
+    return replace(block, operator=limited, correlated=found.conditions)
+
+
+def first_of_each(block: Block, on: list[Expression], order: list[Order], context: Context) -> Block:
+    """DISTINCT ON: the first row of each combination of the expressions."""
+    found = keys(block.operator, block.correlated, "DISTINCT ON", context)
+    own = tuple(e for e in on if e.columns & found.operator.names or not e.columns)
+    operator, names = as_columns(found.operator, own, context)
+    operator, orderings = _orderings(operator, order, context)
+    partition = tuple(dict.fromkeys([*found.names, *names]))
+    return replace(block, operator=Top(operator, partition, orderings, 1), correlated=found.conditions)
+
+
+def _orderings(
+    operator: Operator, order: list[Order], context: Context
+) -> tuple[Operator, tuple[Ordering, ...]]:
+    found = []
+    for item in order:
+        if not item.value.columns or not item.value.columns & operator.names:
+            # the same for all rows of a surrounding row
+            continue
+        operator, name = as_column(operator, item.value, context)
+        found.append(Ordering(name, item.is_descending, item.has_nulls_first))
+    return operator, tuple(found)
+
+
+def distinct(block: Block, context: Context) -> Block:
+    """Each row of the block once, for each row of a surrounding query."""
+    found = keys(block.operator, block.correlated, "DISTINCT", context)
+    shown = [n for n, (_, e) in enumerate(block.outputs) if e.columns <= found.operator.names]
+    for _, expression in block.outputs:
+        if not expression.columns <= found.operator.names and expression.columns & found.operator.names:
+            raise correlated(f"DISTINCT over {expression}")
+    own = replace(block, operator=found.operator, outputs=tuple(block.outputs[n] for n in shown))
+    project, renamed = projected_with(own, found.names, context)
+    outputs = list(block.outputs)
+    for number, made in zip(shown, project.columns, strict=False):
+        outputs[number] = (outputs[number][0], column(made.name))
+    return Block(Distinct(project), tuple(outputs), found.renamed(renamed))
+
+
+def projected(block: Block, context: Context) -> Project:
+    """The block's outputs as columns of an operator, in their order."""
+    return projected_with(block, (), context)[0]
+
+
+def projected_with(block: Block, names: tuple[str, ...], context: Context) -> tuple[Project, dict[str, str]]:
+    """The outputs and then these columns as columns of an operator, and what the latter are called."""
+    settler = Settler(context, block.operator)
+    settled = []
+    for _, expression in block.outputs:
+        if not expression.columns <= block.operator.names:
+            raise correlated(f"{expression}, which reads a surrounding query,")
+        settled.append(settler.in_spark(expression))
+    wishes = [name for name, _ in block.outputs] + list(names)
+    values = [*settled, *(column(name) for name in names)]
+    pairs = zip(wishes, values, strict=True)
+    columns = [result_column(context, wish, value, settler.operator) for wish, value in pairs]
+    renamed = {name: c.name for name, c in zip(names, columns[len(settled) :], strict=True)}
+    return Project(settler.operator, tuple(columns), tuple(values)), renamed

@@ -1,0 +1,188 @@
+"""LEFT, RIGHT and FULL joins, and the columns that USING merges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from pgtrickle.plan.analysis.block import Surroundings
+from pgtrickle.plan.analysis.columns import as_column, type_over, with_match
+from pgtrickle.plan.analysis.context import Context, correlated, refuse
+from pgtrickle.plan.analysis.correlation import matched, matched_both_ways
+from pgtrickle.plan.analysis.relations import Relations
+from pgtrickle.plan.analysis.scalars import given
+from pgtrickle.plan.analysis.scope import Scope, has_subquery
+from pgtrickle.plan.analysis.subqueries import Attachments
+from pgtrickle.plan.expressions import Expression, column, conjuncts
+from pgtrickle.plan.operators import Join, Operator, OuterJoin
+
+
+def together(left: Relations, right: Relations, merged: Mapping[str, Expression]) -> Relations:
+    """Both sides' relations, their columns visible in the order that SQL gives them."""
+    rest = [(n, e) for side in (left, right) for n, e in side.visible if n not in merged]
+    scope = Scope(
+        {**left.scope.relations, **right.scope.relations},
+        {**left.scope.merged, **right.scope.merged, **merged},
+        left.scope.outer,
+    )
+    return Relations(
+        scope,
+        [*left.leaves, *right.leaves],
+        [*left.conditions, *right.conditions],
+        [*left.deferred, *right.deferred],
+        (*merged.items(), *rest),
+        left.domain or right.domain,
+    )
+
+
+def left_joined(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
+    """LEFT JOIN: the rows of the left stay."""
+    operator, padded_right, merged = _one_sided(left, right, node, surroundings)
+    return _with_leaf(together(left, padded_right, merged), operator, left.conditions)
+
+
+def right_joined(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
+    """RIGHT JOIN: a LEFT JOIN from the other side, except for the order of the columns."""
+    operator, padded_left, merged = _one_sided(right, left, node, surroundings)
+    return _with_leaf(together(padded_left, right, merged), operator, right.conditions)
+
+
+def full_joined(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
+    """FULL JOIN: the rows of both sides stay."""
+    conditions = _equalities(left, right, node)
+    both = together(left, right, {})
+    operators = [_alone(side, surroundings) for side in (left, right)]
+    if on := node.args.get("on"):
+        if has_subquery(on):
+            raise refuse("a subquery in the condition of a FULL JOIN")
+        conditions += conjuncts(both.scope.resolve(on))
+    found = matched_both_ways(operators[0], operators[1], conditions, surroundings.context)
+    lefts, left_operator = padded(left, found.left, surroundings.context)
+    rights, right_operator = padded(right, found.right, surroundings.context)
+    pairs = Join(left_operator, right_operator, ())
+    merged = merged_columns(lefts, rights, node, pairs, surroundings.context, is_either=True)
+    operator = OuterJoin(left_operator, right_operator, found.on, found.condition, keeps_right=True)
+    return _with_leaf(together(lefts, rights, merged), operator, [])
+
+
+def _with_leaf(relations: Relations, operator: Operator, conditions: list[Expression]) -> Relations:
+    relations.leaves, relations.conditions, relations.deferred = [operator], list(conditions), []
+    return relations
+
+
+def _one_sided(
+    kept: Relations, other: Relations, node: exp.Join, surroundings: Surroundings
+) -> tuple[Operator, Relations, dict[str, Expression]]:
+    """The join as an operator, the other side as it is above it, and the columns of USING."""
+    context = surroundings.context
+    conditions = _equalities(kept, other, node)
+    scope = together(kept, other, {}).scope
+    outer = Attachments(kept.collapse(surroundings), kept.scope, surroundings)
+    right, pending = other.joined(surroundings)
+    inner = Attachments(right, other.scope, surroundings)
+    for part in _on(node):
+        if not has_subquery(part):
+            conditions += conjuncts(scope.resolve(part))
+        elif not _reads(part, kept.scope):
+            inner.keep(part)
+        elif not _reads(part, other.scope):
+            conditions.append(outer.value(part))
+        else:
+            raise refuse("a subquery in the condition of an outer join that reads both sides")
+    conditions += [*pending, *inner.correlated]
+    padded_other, right = padded(other, inner.operator, context)
+    found = matched(outer.operator, right, conditions, context)
+    merged = merged_columns(kept, padded_other, node, Join(found.left, found.right, ()), context)
+    return OuterJoin(found.left, found.right, found.on, found.condition), padded_other, merged
+
+
+def _alone(side: Relations, surroundings: Surroundings) -> Operator:
+    operator, pending = side.joined(surroundings)
+    if pending:
+        raise correlated(f"{pending[0]} below an outer join")
+    return operator
+
+
+def _on(node: exp.Join) -> list[exp.Expr]:
+    on = node.args.get("on")
+    if on is None:
+        return []
+    stack, found = [on], []
+    while stack:
+        bare = stack.pop().unnest()
+        if isinstance(bare, exp.And):
+            stack += [bare.right, bare.left]
+        else:
+            found.append(bare)
+    return found
+
+
+def _reads(node: exp.Expr, scope: Scope) -> bool:
+    return any(scope.has(reference) for reference in node.find_all(exp.Column))
+
+
+def using_names(node: exp.Join) -> list[str]:
+    """The columns by which USING joins."""
+    return [name.name for name in node.args.get("using") or []]
+
+
+def _equalities(left: Relations, right: Relations, node: exp.Join) -> list[Expression]:
+    pairs = [(visible(left, name), visible(right, name)) for name in using_names(node)]
+    return [Expression(exp.EQ(this=own.node.copy(), expression=other.node.copy())) for own, other in pairs]
+
+
+def visible(relations: Relations, name: str) -> Expression:
+    """What a bare name stands for among the relations."""
+    for own, expression in relations.visible:
+        if own == name:
+            return expression
+    raise refuse(f"USING ({name})")
+
+
+def merged_columns(
+    left: Relations,
+    right: Relations,
+    node: exp.Join,
+    operator: Operator,
+    context: Context,
+    *,
+    is_either: bool = False,
+) -> dict[str, Expression]:
+    """The one column that USING makes of two: the left's, or whichever is there; of a type for both."""
+    found: dict[str, Expression] = {}
+    for name in using_names(node):
+        own, other = visible(left, name), visible(right, name)
+        either = Expression(exp.Coalesce(this=own.node.copy(), expressions=[other.node.copy()]))
+        found[name] = either if is_either else own
+        types = [type_over(context, side, operator).text for side in (own, other)]
+        if not is_either and types[0] != types[1]:
+            common = type_over(context, either, operator).text
+            if types[0] != common:
+                wide = exp.DataType.build(common, dialect="postgres", udt=True)
+                found[name] = Expression(exp.Cast(this=own.node.copy(), to=wide))
+    return found
+
+
+def padded(side: Relations, operator: Operator, context: Context) -> tuple[Relations, Operator]:
+    """The side with all it offers as columns, which a join can fill with nulls."""
+    known: dict[Expression, Expression] = {}
+    is_match: str | None = None
+    offered = [e for relation in side.scope.relations.values() for e in relation.values()]
+    for expression in dict.fromkeys([*offered, *side.scope.merged.values(), *(e for _, e in side.visible)]):
+        if expression.column in operator.names:
+            known[expression] = expression
+        elif expression.columns <= operator.names:
+            operator, name = as_column(operator, expression, context)
+            known[expression] = column(name)
+        else:
+            if is_match is None:
+                operator, is_match = with_match(operator, context)
+            known[expression] = given(column(is_match), expression)
+    relations: dict[str, Mapping[str, Expression]] = {
+        alias: {name: known[e] for name, e in relation.items()}
+        for alias, relation in side.scope.relations.items()
+    }
+    merged = {name: known[e] for name, e in side.scope.merged.items()}
+    scope = Scope(relations, merged, side.scope.outer)
+    return Relations(scope, visible=tuple((name, known[e]) for name, e in side.visible)), operator

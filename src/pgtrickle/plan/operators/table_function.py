@@ -1,0 +1,31 @@
+"""Rows that a function makes of each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.operators.operator import Column, Operator
+
+
+@dataclass(frozen=True, slots=True)
+class TableFunction(Operator):
+    """Each row of `child` beside each row that the set-returning `call` gives for it.
+
+    `made` are the columns of the function's rows, by position; with `has_ordinality` the last of
+    them counts the rows. With `keeps_child` a row for which there are none stays, with nulls.
+    """
+
+    child: Operator
+    call: Expression
+    made: tuple[Column, ...]
+    has_ordinality: bool = False
+    keeps_child: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.child.columns + self.made
+
+    @property
+    def children(self) -> tuple[Operator, ...]:
+        return (self.child,)

@@ -1,0 +1,275 @@
+"""Turns the scans of a tree into reads that are restricted to what can matter.
+
+Bound with some needs, a tree gives relations in which each row has two weights: how often it was
+there before the window, and how often it is there now. Three things hold of them:
+
+- what changed is right: the difference of the weights is the change of the tree;
+- what is needed is right and complete, at both ends of the window;
+- any other row, which may be wrong (a group of which only some rows were read), has the same
+  weight at both ends, and nothing that changed ever meets it.
+
+For each operator `_RULES` says what it needs of its children for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.plan.operators import (
+    Aggregate,
+    Distinct,
+    Evaluated,
+    Filter,
+    Join,
+    Leaf,
+    Mark,
+    Nothing,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    SetOperation,
+    Single,
+    TableFunction,
+    Top,
+    UnionAll,
+    Values,
+    Window,
+)
+from pgtrickle.plan.program import Read
+from pgtrickle.plan.restriction.answers import answer_of, constant
+from pgtrickle.plan.restriction.passing import padded, places, wants_from
+from pgtrickle.plan.restriction.reading import Reads, inputs_of, reachable
+from pgtrickle.plan.restriction.region import has_index, is_region, region_of, with_leaves
+from pgtrickle.plan.restriction.wants import EVERYTHING, Needs, Want, renamed
+from pgtrickle.plan.trees import with_children
+
+
+@dataclass(slots=True)
+class Binding:
+    """One binding of a tree, for a window in which these sources have changed."""
+
+    changed: frozenset[RelationId]
+    _reads: Reads = field(init=False)
+    _is_inside: bool = False
+
+    def __post_init__(self) -> None:
+        self._reads = Reads(self.changed)
+
+    def program(self, op: Operator, needs: Needs = ()) -> tuple[Operator, tuple[Read, ...]]:
+        """The tree over reads, and the reads in their order."""
+        bound = self._finished(self.bound(op, needs))
+        return bound, reachable(
+            self._reads.all, {name for one in inputs_of(bound) for name, _ in one.reads}
+        )
+
+    def bound(self, op: Operator, needs: Needs) -> Operator:
+        """The tree over reads that meet these needs."""
+        if not needs and not self.is_changed(op):
+            return Nothing(op.columns)
+        if isinstance(op, Scan):
+            return self._reads.leaf(op, needs)
+        if isinstance(op, Values):
+            return constant(op, self._reads)
+        if isinstance(op, Evaluated):
+            return self._evaluated(op, needs)
+        if EVERYTHING in needs:
+            return with_children(op, tuple(self.bound(child, (EVERYTHING,)) for child in op.children))
+        if is_region(op):
+            return self._region(op, needs)
+        return with_children(op, _RULES[type(op)](self, op, needs))
+
+    def is_changed(self, op: Operator) -> bool:
+        """Whether a source below has changed."""
+        return any(isinstance(part, Scan) and part.source.relation in self.changed for part in op.walk())
+
+    def changed_keys(self, op: Operator, pairs: Iterable[tuple[str, str]], *, is_null_safe: bool) -> Needs:
+        """What the changed rows of `op` ask of columns: pairs of a target and a column of `op`."""
+        return self.keys(op, (), list(pairs), is_null_safe=is_null_safe)
+
+    def keys(self, op: Operator, needs: Needs, pairs: list[tuple[str, str]], *, is_null_safe: bool) -> Needs:
+        """What the changed and the needed rows of `op` ask of the columns they are paired with."""
+        safe = [(ours, theirs) for ours, theirs in pairs if not (is_null_safe and padded(op, theirs))]
+        return wants_from(self.bound(op, needs), safe, is_null_safe=is_null_safe)
+
+    def _finished(self, op: Operator) -> Operator:
+        if isinstance(op, Leaf):
+            return self._reads.finished(op)
+        return with_children(op, tuple(self._finished(child) for child in op.children))
+
+    def _evaluated(self, op: Evaluated, needs: Needs) -> Operator:
+        was_inside, self._is_inside = self._is_inside, True
+        child = self.bound(op.child, needs)
+        own = _own_keys(self, op.child) if isinstance(op.child, (Aggregate, Window, Top)) else ()
+        self._is_inside = was_inside
+        if was_inside:
+            return child
+        return answer_of(child, op.columns, (*needs, *own) if own else (), self._reads)
+
+    def _region(self, op: Operator, needs: Needs) -> Operator:
+        return with_leaves(op, iter(_Messages(self, op, needs).leaves()))
+
+
+class _Messages:
+    """Carries keys through a region: what a leaf gives to a neighbour does not depend on that one."""
+
+    def __init__(self, binding: Binding, op: Operator, needs: Needs) -> None:
+        self._binding = binding
+        self._region = region_of(op)
+        self._known: dict[tuple[int, int], Needs] = {}
+        self._entries: list[list[Want]] = [[] for _ in self._region.leaves]
+        self._direct: list[list[Want]] = [[] for _ in self._region.leaves]
+        for want in needs:
+            self._enter(want)
+
+    def leaves(self) -> list[Operator]:
+        """The leaves, bound with all that the others ask of them."""
+        numbers = range(len(self._region.leaves))
+        asked = [
+            (
+                *self._entries[n],
+                *self._direct[n],
+                *(w for e in self._region.at(n) for w in self._sent(e, e.other(n))),
+            )
+            for n in numbers
+        ]
+        return [
+            self._binding.bound(leaf, tuple(dict.fromkeys(needs)))
+            for leaf, needs in zip(self._region.leaves, asked, strict=True)
+        ]
+
+    def _enter(self, want: Want) -> None:
+        """Let a need in: at every leaf if all have its columns, else where it serves best."""
+        own = [want.over(partial(self._region.place, n)) for n in range(len(self._region.leaves))]
+        if all(len(one.columns) == len(want.columns) for one in own):
+            for number, one in enumerate(own):
+                self._direct[number].append(one)
+            return
+        best = max(range(len(own)), key=lambda n: self._rank(n, own[n]))
+        self._entries[best].append(own[best])
+
+    def _rank(self, leaf: int, want: Want) -> tuple[bool, bool, int]:
+        indexed = any(has_index(self._region.leaves[leaf], name) for name in want.columns)
+        return bool(want.columns), indexed, len(want.columns)
+
+    def _sent(self, edge: Any, leaf: int) -> Needs:
+        """What the rows of a leaf ask of its neighbour on this edge."""
+        there = edge.other(leaf)
+        if (leaf, there) not in self._known:
+            asked: list[Want] = list(self._entries[leaf])
+            for other in self._region.at(leaf):
+                if other is not edge:
+                    asked += self._sent(other, other.other(leaf))
+            self._known[leaf, there] = self._binding.keys(
+                self._region.leaves[leaf],
+                tuple(dict.fromkeys(asked)),
+                edge.pairs_from(leaf),
+                is_null_safe=False,
+            )
+        return self._known[leaf, there]
+
+
+def _own_keys(binding: Binding, op: Operator) -> Needs:
+    """The keys of an operator's groups that the change of its child touches, over its own columns."""
+    if isinstance(op, Aggregate):
+        pairs = [(k.column.name, k.expression.column) for k in op.keys if k.expression.column is not None]
+    elif isinstance(op, (Window, Top)):
+        pairs = [(name, name) for name in op.partition]
+    elif isinstance(op, Single):
+        pairs = [(name, name) for name in op.keys]
+    else:
+        pairs = [(c.name, c.name) for c in op.columns]
+    return binding.changed_keys(op.children[0], pairs, is_null_safe=True)
+
+
+def _linear(binding: Binding, op: Operator, needs: Needs) -> tuple[Operator, ...]:
+    (child,) = op.children
+    return (binding.bound(child, renamed(needs, places(op))),)
+
+
+def _union_all(binding: Binding, op: UnionAll, needs: Needs) -> tuple[Operator, ...]:
+    return tuple(binding.bound(arm, renamed(needs, _positions(op, arm))) for arm in op.arms)
+
+
+def _grouped(binding: Binding, op: Aggregate | Distinct, needs: Needs) -> tuple[Operator, ...]:
+    """Whole groups, of the keys that the change touches and of those that are needed."""
+    below = renamed((*needs, *_own_keys(binding, op)), places(op))
+    return (binding.bound(op.child, below),)
+
+
+def _partitioned(binding: Binding, op: Window | Top | Single, needs: Needs) -> tuple[Operator, ...]:
+    """Whole partitions: also a row that is needed for another column needs all of its partition."""
+    keys = op.keys if isinstance(op, Single) else op.partition
+    below = renamed(needs, places(op))
+    direct = tuple(want for want in below if set(want.columns) <= set(keys))
+    others = tuple(want for want in below if want not in direct)
+    reached = binding.keys(op.child, others, [(name, name) for name in keys], is_null_safe=True)
+    return (binding.bound(op.child, tuple(dict.fromkeys((*direct, *reached)))),)
+
+
+def _set_operation(binding: Binding, op: SetOperation, needs: Needs) -> tuple[Operator, ...]:
+    """Whole rows are the keys, and both sides are counted for them."""
+    asked = list(needs)
+    for side in op.children:
+        pairs = [(ours.name, theirs.name) for ours, theirs in zip(op.columns, side.columns, strict=True)]
+        asked += binding.changed_keys(side, pairs, is_null_safe=True)
+    asked = list(dict.fromkeys(asked))
+    return tuple(binding.bound(side, renamed(tuple(asked), _positions(op, side))) for side in op.children)
+
+
+def _paired(binding: Binding, op: Mark | OuterJoin, needs: Needs) -> tuple[Operator, ...]:
+    """Rows of the left that changed, are needed, or match what did on the right; all their matches."""
+    left_needs, right_needs, gates = _sides(op, needs)
+    to_right = [(right, left) for left, right in op.on]
+    from_right = binding.keys(op.right, right_needs, list(op.on), is_null_safe=False)
+    from_left = binding.keys(op.left, left_needs, to_right, is_null_safe=False)
+    left_asked = [*left_needs, *gates, *from_right]
+    right_asked = [*right_needs, *gates, *from_left, *renamed(from_right, dict(op.on))]
+    if isinstance(op, OuterJoin) and op.keeps_right:
+        left_asked += renamed(from_left, dict(to_right))
+    left = binding.bound(op.left, tuple(dict.fromkeys(left_asked)))
+    return left, binding.bound(op.right, tuple(dict.fromkeys(right_asked)))
+
+
+def _sides(op: Mark | OuterJoin, needs: Needs) -> tuple[Needs, Needs, Needs]:
+    """The needs that enter on the left, those on the right, and those for everything.
+
+    A null in a column of a side that may be padded stands for rows of the other side.
+    """
+    is_full = isinstance(op, OuterJoin) and op.keeps_right
+    left, right, gates = [], [], []
+    for want in needs:
+        ours, theirs = want.within(op.left.names), want.within(op.right.names)
+        if ours.columns and not (is_full and want.is_null_safe):
+            left.append(ours)
+        elif theirs.columns and not want.is_null_safe:
+            right.append(theirs)
+        else:
+            gates.append(want.gate)
+    return tuple(left), tuple(right), tuple(gates)
+
+
+def _positions(op: Operator, arm: Operator) -> Mapping[str, str]:
+    return {ours.name: theirs.name for ours, theirs in zip(op.columns, arm.columns, strict=True)}
+
+
+_RULES: Mapping[type[Operator], Callable[[Binding, Any, Needs], tuple[Operator, ...]]] = {
+    Filter: _linear,
+    Project: _linear,
+    TableFunction: _linear,
+    UnionAll: _union_all,
+    Join: lambda binding, op, needs: (),
+    OuterJoin: _paired,
+    Mark: _paired,
+    Aggregate: _grouped,
+    Distinct: _grouped,
+    SetOperation: _set_operation,
+    Window: _partitioned,
+    Top: _partitioned,
+    Single: _partitioned,
+}
+"""What each operator needs of its children; inner joins are bound together, as a region."""

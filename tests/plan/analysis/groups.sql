@@ -1,0 +1,102 @@
+-- group
+select k, count(*), sum(x), min(s), max(n), avg(n), avg(x) ax from t group by k;
+
+-- no groups
+select count(*), sum(x), avg(n), max(s) from t where x > 100;
+
+-- expressions
+select k + 1 as a, lower(s), count(*) + 1 as b from t group by k + 1, lower(s);
+
+-- having
+select k from t group by k having count(*) > 1 and max(x) > 0;
+
+-- having alone
+select 1 as one from t having count(*) > 3;
+
+-- filter
+select k, count(*) filter (where x > 0), sum(n) filter (where x > 0) from t group by k;
+
+-- count distinct
+select k, count(distinct x) a, count(distinct s) filter (where x > 0) b from t group by k;
+
+-- count distinct numeric
+select count(distinct n) a, count(distinct j) b from t;
+
+-- others
+select k, array_agg(x order by id), string_agg(s, ',' order by id), jsonb_agg(x order by id),
+stddev(x), bool_or(x > 1), every(x > 0) from t group by k;
+
+-- ordered sets
+select k, percentile_cont(0.5) within group (order by x), mode() within group (order by s) from t
+group by k;
+
+-- determined columns
+select t.id, t.s, count(u.y) from t left join u on u.k = t.k group by t.id;
+
+-- over groups
+select max(c) from (select k, count(*) c from t group by k) r;
+
+-- grouping sets
+select k, x, count(*), grouping(k, x) a, grouping(x) b from t group by grouping sets ((k, x), (k),
+());
+
+-- rollup
+select k, x, sum(id) from t group by rollup (k, x);
+
+-- cube
+select k, s, count(*), grouping(k) a, grouping(s) b from t group by cube (k, s);
+
+-- rollup beside a key
+select k, x, s, count(*) from t group by k, rollup (x, s);
+
+-- sets of expressions
+select k + 1 as a, count(*) from t group by grouping sets ((k + 1), ()) having count(*) > 1;
+
+-- sets, having grouping
+select k, x, count(*) from t group by cube (k, x) having grouping(k) = 0;
+
+-- sets, distinct
+select k, count(*) from t group by distinct rollup (k, x), rollup (k);
+
+-- sets over nothing
+select k, count(*) from t where false group by grouping sets ((k), ());
+
+-- sets and sum of a key
+select k, sum(k) from t group by rollup (k);
+
+-- sets ordered
+select k, x, count(*) c from t group by rollup (k, x) order by c desc, k nulls first, x nulls first
+limit 3;
+
+-- sets in a subquery
+select id from t where k in (select k from u group by rollup (k));
+
+-- sets over a join
+select t.k, w.v, count(*) from t join w on t.k = w.k group by cube (t.k, w.v);
+
+-- distinct
+select distinct k, s from t;
+
+-- distinct expressions
+select distinct k + 1, upper(s) from t;
+
+-- distinct of groups
+select distinct count(*) from t group by k;
+
+-- distinct over a join
+select distinct t.k, u.y from t left join u on t.k = u.k;
+
+-- distinct on
+select distinct on (k) k, id from t order by k, id desc;
+
+-- distinct on expressions
+select distinct on (k % 2, s) s, id, x from t order by k % 2, s, id;
+
+-- distinct on, limited
+select distinct on (k) k, id from t order by k nulls first, id limit 2;
+
+-- distinct on with groups
+select distinct on (k) k, s, count(*) c from t group by k, s order by k, count(*) desc, s;
+
+-- distinct limited
+select distinct k, s from t order by s desc, k limit 3;
