@@ -32,8 +32,12 @@ _SMALL: Final = {
     "spark.sql.adaptive.enabled": "false",
     # a broadcast is a job of its own, which costs more than sorting what fits in one task
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    # above this size the planner would spread a single partition again
-    "spark.sql.maxSinglePartitionBytes": "1t",
+    # above this size the planner would spread a single partition again, and it multiplies sizes to
+    # guess how large a join is
+    "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
+    # with many joins, most of the optimizer's time goes into conditions that it infers
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.singleTaskExecution.enabled": "true",
     # compiling code takes longer than interpreting a few thousand rows, also when it is compiled once
     "spark.sql.codegen.wholeStage": "false",

@@ -25,6 +25,7 @@ from pgtrickle.pipeline.ranges import ctid_ranges
 from pgtrickle.pipeline.small import run_small
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.plan.lowering.spark import input_sql
+from pgtrickle.plan.lowering.spark_text import ONE_TASK
 from pgtrickle.plan.program import FirstRows, MergedGroups, Program, Read, ReadKind, Version
 from pgtrickle.plan.targets.merged import RESCANNED
 from pgtrickle.postgres.connection import DataError, connect, sql
@@ -161,7 +162,8 @@ def _ends(session: Session, table: StreamTable) -> Ends:
 def _over_reads(program: Program) -> str:
     """The program's SQL over views of the reads themselves."""
     inputs = ", ".join(f"{one.name} as ({input_sql(one)})" for one in program.inputs)
-    return f"with {inputs} {program.spark_sql}" if inputs else program.spark_sql
+    text = program.spark_sql.replace(ONE_TASK, "")
+    return f"with {inputs} {text}" if inputs else text
 
 
 class _Staging:

@@ -32,8 +32,8 @@ def _estimated_rows(connection: Connection, relations: Sequence[int]) -> int:
     """What the size of the tables suggests, at a hundred bytes a row: statistics may be missing yet."""
     row = connection.execute(
         "select coalesce(sum(pg_relation_size(t.relid)), 0) / 100"
-        " from unnest(%s::oid[]) r(id), lateral pg_partition_tree(r.id) p, lateral (select"
-        " coalesce(p.relid, r.id::regclass)) t(relid)",
+        " from unnest(%s::oid[]) r(id) left join lateral pg_partition_tree(r.id) p on true,"
+        " lateral (select coalesce(p.relid, r.id::regclass)) t(relid)",
         (list(relations),),
     ).fetchone()
     assert row is not None

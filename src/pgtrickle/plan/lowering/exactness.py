@@ -158,9 +158,8 @@ class _Translation:
         return "float" if column.type.base in _FLOATS else column.type.base
 
     def _arithmetic(self, node: exp.Expr) -> str:
-        scale = 0
-        for side in (node.this.unnest(), node.expression.unnest()):
-            scale += self.scale(side)
+        scales = [self.scale(side) for side in (node.this.unnest(), node.expression.unnest())]
+        scale = sum(scales) if isinstance(node, exp.Mul) else max(scales)
         if scale > MAX_SCALE:
             raise refuse(f"{readable(node)}, which has more than {MAX_SCALE} decimals,")
         return f"({self.sql(node.this)} {_ARITHMETIC[type(node)]} {self.sql(node.expression)})"

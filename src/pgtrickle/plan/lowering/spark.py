@@ -13,8 +13,8 @@ from typing import Any
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
 from pgtrickle.plan.lowering.spark_groups import aggregate, distinct, set_operation, single
-from pgtrickle.plan.lowering.spark_joins import join, mark, outer_join
-from pgtrickle.plan.lowering.spark_text import WEIGHTS, names, value
+from pgtrickle.plan.lowering.spark_joins import join_condition, mark, outer_join, region
+from pgtrickle.plan.lowering.spark_text import WEIGHTS, names, union, value
 from pgtrickle.plan.operators import (
     Aggregate,
     Answer,
@@ -34,8 +34,13 @@ from pgtrickle.plan.operators import (
 from pgtrickle.plan.program import WEIGHT, Input, Role
 
 
-def spark_sql(op: Operator) -> str:
-    """A SELECT of the operator's columns, under their plan names, and the two weights."""
+def spark_sql(op: Operator, needed: frozenset[str] | None = None) -> str:
+    """A SELECT of the operator's columns, under their plan names, and the two weights.
+
+    Where only some columns are needed, joins leave out the others.
+    """
+    if isinstance(op, (Join, Filter)):
+        return _region(op, op.names if needed is None else needed)
     return _LOWERINGS[type(op)](op)
 
 
@@ -77,14 +82,46 @@ def _nothing(op: Nothing) -> str:
     return f"select {nulls}0L as w0, 0L as w1 where false"
 
 
-def _filter(op: Filter) -> str:
-    condition = spark_expression(op.condition, op.child.columns)
-    return f"select * from ({spark_sql(op.child)}) where {condition}"
+def _region(op: Join | Filter, needed: frozenset[str]) -> str:
+    """Inner joins and the filters between them, as one SELECT."""
+    columns = [c for c in op.columns if c.name in needed]
+    parts: list[tuple[str, str]] = []
+    conditions: list[str] = []
+    read = needed | _read_by(op)
+    _flatten(op, "", read, parts, conditions)
+    return region(parts, columns, conditions)
+
+
+def _flatten(
+    op: Operator, on: str, read: frozenset[str], parts: list[tuple[str, str]], conditions: list[str]
+) -> None:
+    """Collect the relations of a region in order; `on` ties the first of them to those before it."""
+    if isinstance(op, Filter):
+        _flatten(op.child, on, read, parts, conditions)
+        conditions.append(spark_expression(op.condition, op.child.columns))
+    elif isinstance(op, Join) and not on:
+        _flatten(op.left, "", read, parts, conditions)
+        _flatten(op.right, join_condition(op), read, parts, conditions)
+    elif isinstance(op, (Leaf, Answer)):
+        parts.append((op.input.name, on))
+    else:
+        parts.append((f"({spark_sql(op, read & op.names)})", on))
+
+
+def _read_by(op: Operator) -> frozenset[str]:
+    """The columns that the conditions of a region read."""
+    if isinstance(op, Filter):
+        return op.condition.columns | _read_by(op.child)
+    if isinstance(op, Join):
+        own = {name for pair in op.on for name in pair} | (op.condition.columns if op.condition else set())
+        return frozenset(own) | _read_by(op.left) | _read_by(op.right)
+    return frozenset()
 
 
 def _project(op: Project) -> str:
     listed = [_output(op, e, position) for position, e in enumerate(op.expressions)]
-    return f"select {''.join(listed)}{WEIGHTS} from ({spark_sql(op.child)})"
+    read = frozenset(name for expression in op.expressions for name in expression.columns)
+    return f"select {''.join(listed)}{WEIGHTS} from ({spark_sql(op.child, read)})"
 
 
 def _output(op: Project, expression: Expression, position: int) -> str:
@@ -94,16 +131,12 @@ def _output(op: Project, expression: Expression, position: int) -> str:
 
 def _union_all(op: UnionAll) -> str:
     arms = [arm for arm in op.arms if not isinstance(arm, Nothing)] or [op.arms[0]]
-    return " union all ".join(f"select {_renamed(arm, op)}{WEIGHTS} from ({spark_sql(arm)})" for arm in arms)
+    return union(f"select {_renamed(arm, op)}{WEIGHTS} from ({spark_sql(arm)})" for arm in arms)
 
 
 def _renamed(arm: Operator, union: UnionAll) -> str:
     pairs = zip(arm.columns, union.columns, strict=True)
     return "".join(f"{spark_name(own.name)} as {spark_name(ours.name)}, " for own, ours in pairs)
-
-
-def _join(op: Join) -> str:
-    return join(op, spark_sql(op.left), spark_sql(op.right))
 
 
 def _outer_join(op: OuterJoin) -> str:
@@ -134,8 +167,6 @@ _LOWERINGS: Mapping[type[Operator], Callable[[Any], str]] = {
     Aggregate: _aggregate,
     Answer: _input,
     Distinct: _distinct,
-    Filter: _filter,
-    Join: _join,
     Leaf: _input,
     Mark: _mark,
     Nothing: _nothing,

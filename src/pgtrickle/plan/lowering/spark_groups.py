@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
-from pgtrickle.plan.lowering.spark_text import both_ends, folded, names, value
+from pgtrickle.plan.lowering.spark_text import both_ends, folded, names, union, value
 from pgtrickle.plan.operators import Aggregate, Call, Column, Distinct, SetKind, SetOperation, Single
 
 
@@ -68,9 +68,11 @@ def set_operation(op: SetOperation, left: str, right: str) -> str:
         f"{spark_name(theirs.name)} as {spark_name(ours.name)}, "
         for ours, theirs in zip(op.columns, op.right.columns, strict=True)
     )
-    both = (
-        f"select {listed}w0 as l0, w1 as l1, 0L as r0, 0L as r1 from ({left}) union all"
-        f" select {renamed}0L as l0, 0L as l1, w0 as r0, w1 as r1 from ({right})"
+    both = union(
+        [
+            f"select {listed}w0 as l0, w1 as l1, 0L as r0, 0L as r1 from ({left})",
+            f"select {renamed}0L as l0, 0L as l1, w0 as r0, w1 as r1 from ({right})",
+        ]
     )
     sums = ", ".join(f"sum({name}) as {name}" for name in ("l0", "l1", "r0", "r1"))
     counts = f"select {listed}{sums} from ({both}) group by {listed[:-2]}"

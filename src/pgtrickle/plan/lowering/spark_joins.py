@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
-from pgtrickle.plan.lowering.spark_text import folded, names
+from pgtrickle.plan.lowering.spark_text import folded, names, union
 from pgtrickle.plan.operators import Column, Join, Mark, Operator, OuterJoin
 
 
-def join(op: Join, left: str, right: str) -> str:
-    """Pairs; their weights multiply at each end."""
-    columns = names(op.left.columns, "l.") + names(op.right.columns, "r.")
-    return (
-        f"select {columns}l.w0 * r.w0 as w0, l.w1 * r.w1 as w1"
-        f" from ({left}) l join ({right}) r on {_matching(op, op.on, op.condition)}"
-        " where l.w0 * r.w0 <> 0 or l.w1 * r.w1 <> 0"
+def region(parts: list[tuple[str, str]], columns: Iterable[Column], conditions: list[str]) -> str:
+    """Inner joins in one SELECT: relations, each with its condition to the ones before it.
+
+    The weights multiply at each end. Columns have one name in the whole plan, so only weights are
+    told apart by their relation.
+    """
+    joined = "".join(
+        f"{' join ' if number else ''}{relation} t{number}{f' on {on}' if number else ''}"
+        for number, (relation, on) in enumerate(parts)
     )
+    before, now = (" * ".join(f"t{number}.w{end}" for number in range(len(parts))) for end in (0, 1))
+    where = " and ".join([*conditions, f"({before} <> 0 or {now} <> 0)"])
+    return f"select {names(columns)}{before} as w0, {now} as w1 from {joined} where {where}"
+
+
+def join_condition(op: Join) -> str:
+    """What makes two rows of a join a pair."""
+    parts = [f"{spark_name(left)} = {spark_name(right)}" for left, right in op.on]
+    if op.condition:
+        parts.append(spark_expression(op.condition, op.columns))
+    return " and ".join(parts) or "true"
 
 
 def mark(op: Mark, left: str, right: str) -> str:
@@ -44,7 +59,7 @@ def outer_join(op: OuterJoin, left: str, right: str) -> str:
     unfolded = f"inline(concat(matches, array({padding}))) as ({made})"
     pairs = f"select {names(op.left.columns)}{unfolded} from ({grouped})"
     kept = f"select * from ({pairs}) where w0 <> 0 or w1 <> 0"
-    return f"{kept} union all {_alone_on_the_right(op, left, right)}" if op.keeps_right else kept
+    return union([kept, _alone_on_the_right(op, left, right)] if op.keeps_right else [kept])
 
 
 def _alone_on_the_right(op: OuterJoin, left: str, right: str) -> str:

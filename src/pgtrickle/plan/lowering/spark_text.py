@@ -10,6 +10,9 @@ from pgtrickle.plan.operators import Column
 
 WEIGHTS = "w0, w1"
 
+ONE_TASK = "/*+ coalesce(1) */"
+"""A hint for a union: on the small path all is in one task, and an exchange would cost a stage."""
+
 
 def names(columns: Iterable[Column], prefix: str = "") -> str:
     """A select list of columns, with a comma after each."""
@@ -30,6 +33,12 @@ def folded(columns: Iterable[Column], rows: str) -> str:
         f"select {listed}sum(w0) as w0, sum(w1) as w1 from ({rows}){group}"
         " having sum(w0) <> 0 or sum(w1) <> 0"
     )
+
+
+def union(arms: Iterable[str]) -> str:
+    """The rows of several SELECTs together."""
+    listed = list(arms)
+    return listed[0] if len(listed) == 1 else f"select {ONE_TASK} * from ({' union all '.join(listed)})"
 
 
 def both_ends(before: list[tuple[str, str]], now: list[tuple[str, str]], is_before: str, is_now: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pgtrickle.plan.operators import Filter, Join, Operator
+from pgtrickle.plan.operators import Aggregate, Filter, Join, Operator, Scan
 from pgtrickle.plan.restriction.reading import is_indexed
 from pgtrickle.plan.restriction.tracing import origin
 
@@ -106,7 +106,7 @@ def _spanning(leaves: tuple[Operator, ...], pairs: list[tuple[str, str]]) -> Ite
         pair = (left, right) if a < b else (right, left)
         between.setdefault((min(a, b), max(a, b)), []).append(pair)
     found = [Edge(a, b, tuple(columns)) for (a, b), columns in between.items() if a != b]
-    found.sort(key=lambda edge: -_quality(edge, leaves))
+    found.sort(key=lambda edge: _quality(edge, leaves), reverse=True)
     found += [Edge(0, number, ()) for number in range(1, len(leaves))]
     group = list(range(len(leaves)))
     for edge in found:
@@ -116,10 +116,29 @@ def _spanning(leaves: tuple[Operator, ...], pairs: list[tuple[str, str]]) -> Ite
             yield edge
 
 
-def _quality(edge: Edge, leaves: tuple[Operator, ...]) -> int:
-    """How many of its two directions an index serves."""
+def _quality(edge: Edge, leaves: tuple[Operator, ...]) -> tuple[int, int]:
+    """In how many of its two directions a key finds one row at most, and how many an index serves."""
     sides = ((edge.first, [a for a, _ in edge.pairs]), (edge.second, [b for _, b in edge.pairs]))
-    return sum(any(has_index(leaves[leaf], name) for name in names) for leaf, names in sides)
+    unique = sum(_finds_one(leaves[leaf], names) for leaf, names in sides)
+    return unique, sum(any(has_index(leaves[leaf], name) for name in names) for leaf, names in sides)
+
+
+def _finds_one(op: Operator, names: list[str]) -> bool:
+    """Whether no two rows share the values of these columns."""
+    if isinstance(op, Aggregate):
+        return {key.column.name for key in op.keys} <= set(names)
+    found = [origin(op, name) for name in names]
+    sources = {place[0].alias for place in found if place is not None}
+    if None in found or len(sources) != 1:
+        return False
+    columns = {_source_column(*place) for place in found if place is not None}
+    scan = next(place[0] for place in found if place is not None)
+    return any(set(key) <= columns for key in scan.source.keys)
+
+
+def _source_column(scan: Scan, name: str) -> str | None:
+    bare = scan.expression(name).column
+    return scan.source_column(bare) if bare is not None else None
 
 
 def has_index(op: Operator, name: str) -> bool:
