@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from pgtrickle.plan.deltas import versions_of
+
 from pgtrickle.plan.lowering.spark import folded as folded_sql
 from pgtrickle.plan.program import WEIGHT, Read, ReadKind
 from pgtrickle.plan.restriction import Binding
