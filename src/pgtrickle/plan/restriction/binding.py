@@ -64,9 +64,7 @@ class Binding:
     def program(self, op: Operator, needs: Needs = ()) -> tuple[Operator, tuple[Read, ...]]:
         """The tree over reads, and the reads in their order."""
         bound = self._finished(self.bound(op, needs))
-        return bound, reachable(
-            self._reads.all, {name for one in inputs_of(bound) for name, _ in one.reads}
-        )
+        return bound, reachable(self._reads.all, {name for one in inputs_of(bound) for name, _ in one.reads})
 
     def bound(self, op: Operator, needs: Needs) -> Operator:
         """The tree over reads that meet these needs; what was bound for keys is not bound again."""
