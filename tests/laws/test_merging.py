@@ -113,9 +113,7 @@ def test_merging_the_change_equals_recomputation(data, op):
     was, now = truths(shape.operator, world)
     first, again = (changes(shape, shape.initial().spark_sql, rows) for rows in (was, now))
     state = merged(target, {}, first, {})
-    change = changes(
-        shape, program.spark_sql, change_between(bound_rows(shape.operator, world, changed))
-    )
+    change = changes(shape, program.spark_sql, change_between(bound_rows(shape.operator, world, changed)))
     result = merged(target, state, change, merged(target, {}, again, {}))
     shown = {tuple(_shown(target, key, slots)): 1 for key, slots in result.items()}
     assert shown == dict(truths(op, world)[1])
