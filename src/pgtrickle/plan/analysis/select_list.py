@@ -120,7 +120,9 @@ def _with_set_functions(block: Block, context: Context) -> Block:
 
 
 def _moved(value: Expression, shown: list[Expression], block: Block) -> Expression:
-    """What an item of ORDER BY is after DISTINCT: one of the outputs."""
+    """What an item of ORDER BY is after DISTINCT: one of the outputs, or a constant."""
+    if not value.columns:
+        return value
     for expression, (_, after) in zip(shown, block.outputs, strict=True):
         if expression == value or Expression(expression.node.unnest()) == Expression(value.node.unnest()):
             return after
