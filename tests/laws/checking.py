@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hypothesis import assume
 
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.clock import has_clock
+from pgtrickle.plan.operators import Operator, Scan
 from pgtrickle.plan.restriction import EVERYTHING, Binding, Want
 from tests.laws.ends import Rows, both_ends, change, end
 from tests.laws.groups import MoreThanOneRow
@@ -49,10 +50,16 @@ class Needed:
         return found in keys and (want.is_null_safe or None not in found)
 
 
+def clocked(op: Operator) -> Relations:
+    """The sources of which the clock lets rows in and out."""
+    scans = (part for part in op.walk() if isinstance(part, Scan))
+    return frozenset(scan.source.relation for scan in scans if has_clock(scan.condition))
+
+
 def truths(op: Operator, world: World) -> tuple[ZSet, ZSet]:
     """The tree before and now; a tree that is an error at one end proves nothing."""
     try:
-        return truth(op, world.old), truth(op, world.new)
+        return truth(op, world.old, world.before), truth(op, world.new, world.now)
     except MoreThanOneRow:
         assume(False)
         raise
@@ -84,7 +91,7 @@ def check(
 ) -> None:
     """What changed is right; what is needed is right and complete at both ends."""
     was, now = truths(op, world)
-    rows = bound_rows(op, world, world.changed | changed, needed, many, is_whole)
+    rows = bound_rows(op, world, world.changed | clocked(op) | changed, needed, many, is_whole)
     assert change(rows) == minus(now, was)
     for number, true in ((0, was), (1, now)):
         found = end(rows, number)

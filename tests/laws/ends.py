@@ -1,6 +1,6 @@
 """Both ends of a window at once, as Spark computes them: each row has its weight before and now.
 
-Rows are lists that nobody has folded, as in Spark; operators fold where their SQL does.
+Rows are lists, as in Spark: a row may be there several times, and operators fold where their SQL does.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pgtrickle.plan.operators import (
     Single,
     UnionAll,
 )
+from pgtrickle.plan.program import Input, Role
 from tests.laws.expressions import Named, is_true, value
 from tests.laws.groups import MoreThanOneRow
 from tests.laws.reading import Table
@@ -42,7 +43,7 @@ Tables = Mapping[str, Table]
 def both_ends(op: Operator, tables: Tables) -> Rows:
     """The rows of a bound tree over what was read."""
     if isinstance(op, (Leaf, Answer)):
-        return _leaf(op, tables) if isinstance(op, Leaf) else _answer(op, tables)
+        return _input(op.input, tables)
     return LOWERINGS[type(op)](op, *(both_ends(child, tables) for child in op.children))
 
 
@@ -56,21 +57,20 @@ def change(rows: Rows) -> ZSet:
     return net((row, now - before) for row, (before, now) in rows)
 
 
-def _leaf(op: Leaf, tables: Tables) -> Rows:
+def _input(one: Input, tables: Tables) -> Rows:
+    """Several reads together; where rows are taken off again, they are folded on the way to Spark."""
     rows: Rows = []
-    if op.change is not None:
-        rows += [(row, (max(-w, 0), max(w, 0))) for row, w, _ in tables[op.change.name].found]
-    for read in op.rows:
-        rows += [(row, (w, w)) for row, w, is_again in tables[read.name].found if not is_again]
-    return rows
+    for name, role in one.reads:
+        rows += [(row, _ROLES[role](w)) for row, w, is_again in tables[name].found if not is_again]
+    return _folded(rows) if any(before < 0 for _, (before, _) in rows) else rows
 
 
-def _answer(op: Answer, tables: Tables) -> Rows:
-    now = [row for row, _, _ in tables[op.now.name].found]
-    if op.before is None:
-        return [(row, (1, 1)) for row in now]
-    before = [row for row, _, _ in tables[op.before.name].found]
-    return [(row, (0, 1)) for row in now] + [(row, (1, 0)) for row in before]
+_ROLES: Mapping[Role, Callable[[int], Ends]] = {
+    Role.CHANGE: lambda weight: (max(-weight, 0), max(weight, 0)),
+    Role.BOTH: lambda weight: (weight, weight),
+    Role.NOW: lambda weight: (0, weight),
+    Role.BEFORE: lambda weight: (weight, 0),
+}
 
 
 def _folded(rows: Rows) -> Rows:

@@ -16,6 +16,9 @@ Named = Mapping[str, Any]
 Meaning = Callable[[Named], Any]
 """What an expression is for a row by its column names; None is SQL's null."""
 
+NOW = "now()"
+"""The name under which a row holds the time at which it is looked at."""
+
 _STRICT: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.EQ: operator.eq,
     exp.NEQ: operator.ne,
@@ -59,6 +62,8 @@ def meaning_of(node: exp.Expr) -> Meaning:
     match node:
         case exp.Column():
             return operator.itemgetter(node.name)
+        case exp.CurrentTimestamp():
+            return operator.itemgetter(NOW)
         case exp.Literal():
             return _always(int(node.this))
         case exp.Var():

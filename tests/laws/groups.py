@@ -95,10 +95,9 @@ def _place(found: Any, is_descending: bool, has_nulls_first: bool) -> tuple[bool
 
 def ordered_by(order: Iterable[Ordering]) -> str:
     """An ORDER BY clause, for the calls of windows."""
-    parts = [
-        f'"{o.column}" {"desc" if o.is_descending else "asc"} nulls {"first" if o.has_nulls_first else "last"}'
-        for o in order
-    ]
+    directions = {True: "desc", False: "asc"}
+    ends = {True: "nulls first", False: "nulls last"}
+    parts = [f'"{o.column}" {directions[o.is_descending]} {ends[o.has_nulls_first]}' for o in order]
     return f"order by {', '.join(parts)}" if parts else ""
 
 
@@ -150,4 +149,6 @@ def listed(op: Values) -> Rows:
     """The rows of a VALUES list."""
     if not op.columns:
         return [((), 1)]
-    return [(tuple(meaning_of(item)({}) for item in row.expressions), 1) for row in parsed(op.query).expressions]
+    return [
+        (tuple(meaning_of(item)({}) for item in row.expressions), 1) for row in parsed(op.query).expressions
+    ]

@@ -52,8 +52,8 @@ def scan(table: Source, names: Names, condition: str | None = None, extra: str |
 @st.composite
 def scans(draw: st.DrawFn, names: Names, sources: Sequence[Source]) -> Scan:
     """A scan of one of the sources."""
-    condition = draw(st.sampled_from([None, None, None, "{a} = 1", "not ({a} < {b})"]))
-    extra = draw(st.sampled_from([None, None, "{a} + {b}", "coalesce({b}, 1)"]))
+    condition = draw(st.sampled_from([*[None] * 6, "{a} = 1", "not ({a} < {b})", "{b} < now()"]))
+    extra = draw(st.sampled_from([*[None] * 4, "{a} + {b}", "coalesce({b}, 1)"]))
     return scan(draw(st.sampled_from(sources)), names, condition, extra)
 
 
@@ -77,9 +77,9 @@ def scalars(draw: st.DrawFn, op: Operator) -> Expression:
 def conditions(draw: st.DrawFn, op: Operator) -> Expression:
     """A condition over the operator's columns; one about a mark if there is any."""
     marks = [c.name for c in op.columns if c.type is BOOLEAN]
-    if marks and draw(st.booleans()):
-        forms = ['"{0}"', 'not "{0}"', '"{0}" is null']
-        return expression(draw(st.sampled_from(forms)).format(draw(st.sampled_from(marks))))
+    if draw(st.booleans()) and marks:
+        about = draw(st.sampled_from(['"{0}"', 'not "{0}"', '"{0}" is null']))
+        return expression(about.format(draw(st.sampled_from(marks))))
     names = integers(op)
     if not names:
         return expression("true")

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
+from pgtrickle.plan.clock import CLOCK
 from pgtrickle.plan.lowering.postgres import leaf_name, postgres_sql
 from pgtrickle.plan.operators import Answer, Leaf, Operator
 from pgtrickle.plan.program import Lookup, Part, Read, ReadKind, Version
 from pgtrickle.plan.restriction import answers
 from tests.laws.expressions import Named, meaning
 from tests.laws.rows import Row
-from tests.laws.zsets import World, ZSet, folded, minus, over_leaves
+from tests.laws.zsets import Bags, World, ZSet, folded, minus, over_leaves
 
 Queries = dict[str, Operator]
 """Which tree each query of an answer was written from: here it is the tree that is evaluated."""
@@ -45,10 +46,10 @@ class Table:
     names: tuple[str, ...]
     found: tuple[Found, ...]
 
-    def column(self, name: str) -> set[object]:
-        """The values of a column, whatever the weights of their rows."""
-        position = self.names.index(name)
-        return {row[position] for row, _, _ in self.found}
+    def keys(self, fields: tuple[str, ...]) -> set[Row]:
+        """The values of some columns, whatever the weights of their rows."""
+        places = [self.names.index(name) for name in fields]
+        return {tuple(row[i] for i in places) for row, _, _ in self.found}
 
 
 @dataclass
@@ -67,10 +68,14 @@ class Reader:
 
     def read_all(self, reads: tuple[Read, ...]) -> Mapping[str, Table]:
         """All reads in their order."""
+        of_kind = {
+            ReadKind.CHANGES: self._changes,
+            ReadKind.ROWS: self._rows,
+            ReadKind.ANSWER: self._answer,
+        }
         for read in reads:
-            found = {ReadKind.CHANGES: self._changes, ReadKind.ROWS: self._rows, ReadKind.ANSWER: self._answer}
             names = tuple(f.name for f in read.fields)
-            self.tables[read.name] = Table(names, tuple(found[read.kind](read)))
+            self.tables[read.name] = Table(names, tuple(of_kind[read.kind](read)))
         return self.tables
 
     def _changes(self, read: Read) -> list[Found]:
@@ -78,7 +83,6 @@ class Reader:
 
     def _rows(self, read: Read) -> list[Found]:
         """Rows as they are now, less those that the window inserted."""
-        assert read.source is not None
         found = self._any_of(read.lookups) if read.lookups else _always
         if self.is_whole and read.earlier:
             found = _never
@@ -89,7 +93,7 @@ class Reader:
             def kept(row: Named, mark: bool = mark) -> bool:
                 return found(row) and again(row) is mark
 
-            gave += [(row, 1, mark) for row in _selected(read, self.world.new[read.source.relation], kept).elements()]
+            gave += [(row, 1, mark) for row in self._present(read, kept).elements()]
             if read.is_changed:
                 gave += [(row, -w, mark) for row, w in self._moved(read, kept).items() if w > 0]
         return gave
@@ -120,9 +124,8 @@ class Reader:
 
     def _part(self, part: Part, version: Version) -> ZSet:
         """The reached rows and the change, as a plain bag."""
-        assert part.rows.source is not None
         reached = self._reached(part)
-        rows = _selected(part.rows, self.world.new[part.rows.source.relation], reached)
+        rows = self._present(part.rows, reached)
         if part.change is None:
             return rows
         if version is Version.NOW:
@@ -138,9 +141,21 @@ class Reader:
             return _always if self.is_whole else _never
         return self._any_of(part.rows.lookups) if part.rows.lookups else _always
 
+    def _present(self, read: Read, condition: Condition) -> ZSet:
+        """Rows of the source now."""
+        holds = _holding(read, self.world.now)
+        return _selected(read, self.world.new, lambda row: holds(row) and condition(row))
+
     def _moved(self, read: Read, condition: Condition) -> ZSet:
+        """What the window did to rows of the source, and which ones the clock alone let in or out."""
         assert read.source is not None
-        return folded(_selected(read, self.world.change(read.source.relation), condition).items())
+        held, holds = _holding(read, self.world.before), _holding(read, self.world.now)
+        change = {read.source.relation: self.world.change(read.source.relation)}
+        moved = _selected(read, change, lambda row: held(row) and condition(row))
+        if not read.follows_clock:
+            return folded(moved.items())
+        crossed = _selected(read, self.world.new, lambda row: condition(row) * (holds(row) - held(row)))
+        return folded([*moved.items(), *crossed.items()])
 
     def _any_of(self, lookups: tuple[Lookup, ...]) -> Condition:
         """Whether one of the lookups finds a row."""
@@ -158,7 +173,8 @@ class Reader:
         """Columns are restricted one by one: a superset of the keys is enough."""
         parts: list[Condition] = []
         for position, text in enumerate(lookup.columns):
-            keys = set().union(*(self.tables[p.read].column(p.fields[position]) for p in lookup.providers))
+            held = [self.tables[p.read].keys((p.fields[position],)) for p in lookup.providers]
+            keys = {key for found in held for (key,) in found}
             if len(keys) <= self.many:
                 parts.append(_among(text, keys if lookup.is_null_safe else keys - {None}))
         return (lambda row: all(part(row) for part in parts)) if parts else _always
@@ -177,15 +193,20 @@ def _among(text: str, keys: set[object]) -> Condition:
     return lambda row: column(row) in keys
 
 
-def _selected(read: Read, rows: ZSet, condition: Condition) -> ZSet:
-    """What a read selects of rows of its source; it may use only the columns that it names."""
+def _holding(read: Read, clock: int) -> Condition:
+    """The read's own condition at a time."""
+    own = meaning((read.condition or "true").replace(CLOCK, str(clock)))
+    return lambda row: own(row) is True
+
+
+def _selected(read: Read, bags: Bags, counted: Callable[[Named], int]) -> ZSet:
+    """What a read selects of its source's rows, as often as they count; it sees the columns that it names."""
     assert read.source is not None
     names = [c.name for c in read.source.columns]
-    own = meaning(read.condition or "true")
     fields = [meaning(text) for text in read.expressions]
     selected: ZSet = ZSet()
-    for row, weight in rows.items():
+    for row, weight in bags[read.source.relation].items():
         known = {name: v for name, v in zip(names, row, strict=True) if name in read.uses}
-        if own(known) is True and condition(known):
-            selected[tuple(field(known) for field in fields)] += weight
+        if number := counted(known):
+            selected[tuple(field(known) for field in fields)] += weight * number
     return selected

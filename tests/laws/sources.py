@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 
 from hypothesis import strategies as st
 
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
+from pgtrickle.plan.operators import Operator, Scan
 from tests.laws.rows import Row
 from tests.laws.zsets import World, ZSet
 
@@ -38,35 +40,40 @@ SOURCES = (
     source(4, "abc"),
 )
 
-RELATIONS = tuple(s.relation for s in SOURCES)
-supersets = st.frozensets(st.sampled_from(RELATIONS), max_size=2)
+supersets = st.frozensets(st.sampled_from([s.relation for s in SOURCES]), max_size=1)
 """Sources that count as changed although nothing is left of their change."""
 
 
 def rows_of(table: Source) -> st.SearchStrategy[Row]:
     """Rows of a table."""
-    return st.tuples(*(values for _ in table.columns))
+    return st.sampled_from(list(product([1, 0, None, 2], repeat=len(table.columns))))
 
 
-def worlds(sources: Sequence[Source] = SOURCES) -> st.SearchStrategy[World]:
-    """Every source before and after a window, in which some change; what is deleted was there."""
-    windows = [
-        st.tuples(
-            st.lists(rows_of(table), max_size=5),
-            st.lists(rows_of(table), max_size=2),
-            st.sampled_from([0, 0, 1, 6]),
-            st.booleans(),
-        )
-        for table in sources
-    ]
-    return st.tuples(*windows).map(lambda drawn: _world(sources, drawn))
+@st.composite
+def worlds(draw: st.DrawFn, sources: Sequence[Source] = SOURCES) -> World:
+    """Every source before and after a window, in which some of them change; what is deleted was there."""
+    first = draw(st.integers(0, len(sources) - 1))
+    windows = []
+    for number, table in enumerate(sources):
+        row = rows_of(table)
+        before = draw(st.lists(row, min_size=2, max_size=6))
+        is_changed = number == first or draw(st.booleans())
+        inserted = draw(st.lists(row, max_size=2)) if is_changed else []
+        deleted = draw(st.sampled_from([1, 0, 6])) if is_changed else 0
+        windows.append((before, inserted, deleted))
+    return _world(sources, windows, draw(st.integers(1, 3)))
 
 
-def _world(sources: Sequence[Source], drawn: Sequence[tuple[list[Row], list[Row], int, bool]]) -> World:
+def _world(sources: Sequence[Source], drawn: Sequence[tuple[list[Row], list[Row], int]], now: int) -> World:
     old: dict[RelationId, ZSet] = {}
     new: dict[RelationId, ZSet] = {}
-    for table, (before, inserted, deleted, is_changed) in zip(sources, drawn, strict=True):
+    for table, (before, inserted, deleted) in zip(sources, drawn, strict=True):
         old[table.relation] = Counter(before)
         kept = [row for i, row in enumerate(before) if not (deleted >> i) & 1]
-        new[table.relation] = Counter(kept + inserted) if is_changed else Counter(before)
-    return World(old, new)
+        new[table.relation] = Counter(kept + inserted)
+    return World(old, new, 1, now)
+
+
+def used(op: Operator) -> list[Source]:
+    """The sources that a tree scans."""
+    return list(dict.fromkeys(part.source for part in op.walk() if isinstance(part, Scan))) or [SOURCES[0]]

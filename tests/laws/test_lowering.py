@@ -1,59 +1,74 @@
-"""The law of lowering: the SQL that Spark runs gives what the operators say."""
+"""The law of lowering: the SQL that Spark runs gives both ends as the laws compute them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pgtrickle.plan.deltas import versions_of
-from pgtrickle.plan.lowering.spark import folded as folded_sql
-from pgtrickle.plan.program import WEIGHT, Read, ReadKind
+from pgtrickle.changes.inputs import merged
+from pgtrickle.changes.reading import fields_of, has_weight
+from pgtrickle.plan.lowering.spark import _LOWERINGS, change_sql, spark_sql
+from pgtrickle.plan.operators import Answer, Leaf
+from pgtrickle.plan.program import AGAIN, WEIGHT, Input, Read
 from pgtrickle.plan.restriction import Binding
+from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.postgres.arrow import arrow_schema
-from tests.laws import trees
-from tests.laws.reading import read_all
-from tests.laws.zsets import Row, World, evaluated, folded
+from tests.laws.checking import GIVEN, clocked, truths
+from tests.laws.ends import LOWERINGS, Rows, both_ends, change, end
+from tests.laws.needs import needs
+from tests.laws.reading import Reader, Table, remembered
+from tests.laws.sources import used, worlds
+from tests.laws.trees import trees
 
-pytestmark = pytest.mark.slow
-law = settings(
-    max_examples=30,
+
+def test_the_laws_know_every_operator_that_spark_computes():
+    assert {*LOWERINGS, Leaf, Answer} == set(_LOWERINGS)
+
+
+def arrow(read: Read, table: Table) -> pa.Table:
+    """What a read gave, as Arrow."""
+    schema = arrow_schema(fields_of(read), has_weight=has_weight(read))
+    places = {name: number for number, name in enumerate((*table.names, WEIGHT, AGAIN))}
+    listed = [(*row, weight, is_again) for row, weight, is_again in table.found]
+    columns = [pa.array([row[places[f.name]] for row in listed], f.type) for f in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def given_to_spark(
+    reads: tuple[Read, ...], inputs: tuple[Input, ...], tables: Mapping[str, Table]
+) -> dict[str, pa.Table]:
+    held = {read.name: arrow(read, tables[read.name]) for read in reads}
+    return {one.name: merged(one, held) for one in inputs}
+
+
+def listed(found: pa.Table) -> Rows:
+    """Rows with two weights, as Spark gave them."""
+    columns = [column.to_pylist() for column in found.columns]
+    return [((tuple(values[:-2])), (values[-2], values[-1])) for values in zip(*columns, strict=True)]
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-
-
-def table(read: Read, world: World) -> pa.Table:
-    """The rows of a read as Arrow: with a weight those of a change, each copy by itself the others."""
-    has_weight = read.kind is ReadKind.CHANGES
-    rows = world.reads[read.name]
-    listed: list[Row] = [(*row, w) for row, w in rows.items()] if has_weight else list(rows.elements())
-    schema = arrow_schema(read.fields, has_weight=has_weight)
-    arrays = [pa.array([row[i] for row in listed], field.type) for i, field in enumerate(schema)]
-    return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def weighted(found: pa.Table) -> Counter[tuple[Any, ...]]:
-    values = [found[name].to_pylist() for name in found.column_names if name != WEIGHT]
-    rows = list(zip(*values, strict=True)) if values else [()] * len(found)
-    return Counter(dict(zip(rows, found[WEIGHT].to_pylist(), strict=True)))
-
-
-@law
-@given(op=trees.trees(depth=3), world=trees.worlds(), is_first=st.booleans())
-def test_spark_gives_what_the_operators_say(spark, op, world, is_first):
+@given(data=st.data(), op=trees(size=3).filter(lambda op: bool(op.columns)))
+def test_spark_gives_both_ends_as_the_laws_compute_them(spark, data, op):
     from pgtrickle.pipeline.small import run_small
 
-    rows = op if is_first else versions_of(op, world.changed).delta
-    if rows is None or not op.columns:
-        return
-    binding = Binding()
-    bound = binding.bound(rows)
-    restricted = read_all(tuple(binding.reads), world)
-    inputs = {read.name: table(read, restricted) for read in binding.reads}
-    found = weighted(run_small(spark, folded_sql(bound), inputs))
-    assert found == folded(evaluated(rows, world))
+    world, needed = data.draw(worlds(used(op))), data.draw(needs(op))
+    truths(op, world)
+    with remembered() as queries:
+        bound, reads = Binding(world.changed | clocked(op)).program(op, needed.wants)
+    tables = Reader(world, queries, tables={GIVEN: needed.table}).read_all(reads)
+    rows = both_ends(bound, tables)
+    inputs = given_to_spark(reads, inputs_of(bound), tables)
+    found = listed(run_small(spark, spark_sql(bound), inputs))
+    assert [end(found, number) for number in (0, 1)] == [end(rows, number) for number in (0, 1)]
+    net = run_small(spark, change_sql(bound), inputs).to_pylist()
+    assert {tuple(row.values())[:-1]: row[WEIGHT] for row in net} == dict(change(rows))

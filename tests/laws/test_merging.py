@@ -6,20 +6,23 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from pgtrickle.plan.deltas import versions_of
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import Aggregate
 from pgtrickle.plan.program import WEIGHT, Merge, MergedGroups, Slot
 from pgtrickle.plan.targets.groups import Grouped
 from pgtrickle.plan.targets.merged import Merged
-from tests.laws import trees
-from tests.laws.expressions import parsed, value
-from tests.laws.trees import Names
-from tests.laws.zsets import Row, World, ZSet, evaluated, folded, named
+from tests.laws.checking import bound_rows, clocked, truths
+from tests.laws.ends import change as change_between
+from tests.laws.expressions import meaning, meaning_of, parsed
+from tests.laws.parts import Names
+from tests.laws.rows import Row, naming
+from tests.laws.sources import used, worlds
+from tests.laws.trees import bare_trees, groups
+from tests.laws.zsets import ZSet
 
 State = dict[Row, dict[str, Any]]
 
@@ -28,16 +31,17 @@ _COMPUTE: dict[type[exp.Expr], Callable[[list[Any]], Any]] = {exp.Sum: sum, exp.
 
 def changes(shape: Merged, sql: str, rows: ZSet) -> State:
     """What Spark returns per group: the select list of the program over the rows, evaluated here."""
-    select = parsed(sql, "spark")
-    keys = [item.this for item in select.expressions][: len(shape._keys)]
-    groups: dict[Row, list[dict[str, Any]]] = defaultdict(list)
+    select = parsed(sql.partition(" from (")[0], "spark")
+    keys = [meaning_of(item.this) for item in select.expressions[: len(shape._keys)]]
+    found: dict[Row, list[dict[str, Any]]] = defaultdict(list)
+    named = naming(shape.operator)
     for row, weight in rows.items():
-        known = {**named(shape.operator, row), WEIGHT: weight}
-        groups[tuple(value(key, known) for key in keys)].append(known)
+        known = {**named(row), WEIGHT: weight}
+        found[tuple(key(known) for key in keys)].append(known)
     if not keys:
-        groups.setdefault((), [])
+        found.setdefault((), [])
     items = select.expressions[len(keys) :]
-    return {k: {item.alias: _over(item.this, members) for item in items} for k, members in groups.items()}
+    return {k: {item.alias: _over(item.this, members) for item in items} for k, members in found.items()}
 
 
 def _over(node: exp.Expr, rows: list[dict[str, Any]]) -> Any:
@@ -47,11 +51,12 @@ def _over(node: exp.Expr, rows: list[dict[str, Any]]) -> Any:
     def replaced(part: exp.Expr) -> exp.Expr:
         if not isinstance(part, (exp.Sum, exp.Min, exp.Max)):
             return part
-        present = [v for v in (value(part.this, row) for row in rows) if v is not None]
+        operand = meaning_of(part.this)
+        present = [v for v in (operand(row) for row in rows) if v is not None]
         computed[part.sql()] = _COMPUTE[type(part)](present) if present else None
         return exp.column(exp.to_identifier(part.sql(), quoted=True))
 
-    return value(node.copy().transform(replaced), computed)
+    return meaning_of(node.copy().transform(replaced))(computed)
 
 
 def merged(target: MergedGroups, state: State, change: State, now: State) -> State:
@@ -88,32 +93,32 @@ def _taken_in(slot: Slot, stored: Any, part: dict[str, Any], anew: Any) -> Any:
 
 @st.composite
 def grouped(draw: st.DrawFn) -> Aggregate:
+    """Groups with aggregates that can be merged."""
     names = Names()
-    return draw(trees.groups(draw(trees.trees(names, draw(st.integers(0, 2)))), names))
+    return draw(groups(draw(bare_trees(names, draw(st.integers(0, 3)))), names, has_distinct=False))
 
 
-@settings(max_examples=200, deadline=None)
-@given(op=grouped(), world=trees.worlds())
-def test_merging_the_change_equals_recomputation(op, world):
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), op=grouped())
+def test_merging_the_change_equals_recomputation(data, op):
+    world = data.draw(worlds(used(op)))
     outputs = tuple((c.name, c.type, column(c.name)) for c in op.columns)
     shape = Merged(Grouped(op, None, outputs))
-    program = shape.program(world.changed)
+    changed = world.changed | clocked(op)
+    program = shape.program(changed)
     if program is None:
         return
     target = program.target
     assert isinstance(target, MergedGroups)
-    before = World(world.old, world.old)
-    first = changes(shape, shape.initial().spark_sql, folded(evaluated(shape.operator, before)))
+    was, now = truths(shape.operator, world)
+    first, again = (changes(shape, shape.initial().spark_sql, rows) for rows in (was, now))
     state = merged(target, {}, first, {})
-    delta = versions_of(shape.operator, world.changed).delta
-    assert delta is not None
-    change = changes(shape, program.spark_sql, folded(evaluated(delta, world)))
-    again = changes(shape, shape.initial().spark_sql, folded(evaluated(shape.operator, world)))
+    change = changes(shape, program.spark_sql, change_between(bound_rows(shape.operator, world, changed)))
     result = merged(target, state, change, merged(target, {}, again, {}))
     shown = {tuple(_shown(target, key, slots)): 1 for key, slots in result.items()}
-    assert shown == dict(folded(evaluated(op, world)))
+    assert shown == dict(truths(op, world)[1])
 
 
 def _shown(target: MergedGroups, key: Row, slots: dict[str, Any]) -> list[Any]:
     known = {**dict(zip((f.name for f in target.keys), key, strict=True)), **slots}
-    return [value(parsed(output.sql), known) for output in target.outputs]
+    return [meaning(output.sql)(known) for output in target.outputs]

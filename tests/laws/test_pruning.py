@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.pruning import pruned
-from tests.laws import trees
-from tests.laws.zsets import chosen, evaluated
+from tests.laws.checking import check, truths
+from tests.laws.sources import used, worlds
+from tests.laws.trees import trees
+from tests.laws.zsets import chosen
+
+law = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@settings(max_examples=200, deadline=None)
-@given(data=st.data(), op=trees.trees(depth=3), world=trees.worlds())
-def test_pruning_never_changes_the_bag_of_needed_columns(data, op, world):
+@st.composite
+def needed(draw: st.DrawFn, op: Operator) -> list[str]:
+    """Some columns of the tree."""
     names = [c.name for c in op.columns]
-    needed = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
-    less = pruned(op, needed)
-    assert set(needed) <= less.names <= op.names
-    assert chosen(less, evaluated(less, world), needed) == chosen(op, evaluated(op, world), needed)
+    return draw(st.lists(st.sampled_from(names), unique=True)) if names else []
 
 
-@settings(max_examples=100, deadline=None)
-@given(data=st.data(), op=trees.trees(depth=3))
+@law
+@given(data=st.data(), op=trees())
+def test_pruning_never_changes_the_bag_of_needed_columns(data, op):
+    names = data.draw(needed(op))
+    less = pruned(op, names)
+    assert set(names) <= less.names <= op.names
+    world = data.draw(worlds(used(op)))
+    for whole, part in zip(truths(op, world), truths(less, world), strict=True):
+        assert chosen(less, part, names) == chosen(op, whole, names)
+
+
+@law
+@given(data=st.data(), op=trees())
+def test_what_is_left_by_pruning_keeps_the_laws(data, op):
+    check(pruned(op, data.draw(needed(op))), data.draw(worlds(used(op))))
+
+
+@law
+@given(data=st.data(), op=trees())
 def test_pruning_twice_is_pruning_once(data, op):
-    names = [c.name for c in op.columns]
-    needed = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
-    assert pruned(pruned(op, needed), needed) == pruned(op, needed)
+    names = data.draw(needed(op))
+    assert pruned(pruned(op, names), names) == pruned(op, names)

@@ -12,58 +12,61 @@ from hypothesis import strategies as st
 from pgtrickle.model.source import Source
 from pgtrickle.plan.operators import Filter, Join, Operator
 from pgtrickle.plan.unique_keys import unique_columns
-from tests.laws import trees
-from tests.laws.trees import Names, source
-from tests.laws.zsets import Row, World, chosen, evaluated, respects
+from tests.laws.parts import Names, conditions, scan, scans
+from tests.laws.rows import Row, respects
+from tests.laws.sources import rows_of, source
+from tests.laws.trees import joins, marks
+from tests.laws.zsets import Bags, chosen, truth
 
 KEYED = (source(1, "abc", (("a",),)), source(2, "abc", (("b", "c"),)), source(3, "ab", (("a", "b"), ("b",))))
 
 
-def lawful(tables: Sequence[Source]) -> st.SearchStrategy[World]:
-    """Worlds in which every source respects its keys."""
-    bags = []
-    for table in tables:
-        row = st.tuples(*(trees.values for _ in table.columns))
-        unique = st.lists(row, max_size=12).map(partial(_kept, table))
-        bags.append(st.tuples(st.just(table.relation), unique.map(Counter)))
-    return st.tuples(*bags).map(lambda found: World(dict(found), dict(found)))
+def lawful(tables: Sequence[Source]) -> st.SearchStrategy[Bags]:
+    """Sources that respect their keys."""
+    bags = [
+        st.tuples(st.just(table.relation), st.lists(rows_of(table), max_size=12).map(partial(_kept, table)))
+        for table in tables
+    ]
+    return st.tuples(*bags).map(lambda found: {relation: Counter(rows) for relation, rows in found})
 
 
 def _kept(table: Source, rows: list[Row]) -> list[Row]:
     kept: list[Row] = []
     for row in rows:
-        if respects(table, Counter([*kept, row])):
+        if respects(table, [*kept, row]):
             kept.append(row)
     return kept
 
 
 @st.composite
 def joined(draw: st.DrawFn, tables: Sequence[Source]) -> Operator:
+    """Scans that are joined, filtered and marked."""
     names = Names()
-    op: Operator = draw(trees.scans(names, tables))
+    op: Operator = draw(scans(names, tables))
     for _ in range(draw(st.integers(0, 3))):
-        op = draw(trees.joins(op, draw(trees.scans(names, tables))))
+        combined = draw(st.sampled_from([joins, joins, marks]))
+        op = draw(combined(op, draw(scans(names, tables)), names))
         if draw(st.booleans()):
-            op = Filter(op, draw(trees.conditions(op)))
+            op = Filter(op, draw(conditions(op)))
     return op
 
 
-@settings(max_examples=300, deadline=None)
-@given(op=joined(KEYED), world=lawful(KEYED))
-def test_unique_columns_are_unique(op, world):
+@settings(max_examples=200, deadline=None)
+@given(op=joined(KEYED), bags=lawful(KEYED))
+def test_unique_columns_are_unique(op, bags):
     names = unique_columns(op)
     assert names is not None
-    assert all(weight == 1 for weight in chosen(op, evaluated(op, world), names).values())
+    assert all(weight == 1 for weight in chosen(op, truth(op, bags), names).values())
 
 
 def test_a_source_without_a_key_makes_nothing_unique():
     names = Names()
-    keyed, keyless = trees.scan(KEYED[0], names), trees.scan(source(4), names)
+    keyed, keyless = scan(KEYED[0], names), scan(source(4), names)
     assert unique_columns(Join(keyed, keyless, ())) is None
 
 
 def test_a_row_found_by_its_key_adds_no_column():
     names = Names()
-    orders, customers = trees.scan(source(4, "abc", (("a",),)), names), trees.scan(KEYED[0], names)
+    orders, customers = scan(source(4, "abc", (("a",),)), names), scan(KEYED[0], names)
     op = Join(orders, customers, ((f"{orders.alias}.b", f"{customers.alias}.a"),))
     assert unique_columns(op) == (f"{orders.alias}.a",)

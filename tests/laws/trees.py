@@ -81,7 +81,7 @@ def bare_trees(draw: st.DrawFn, names: Names, size: int, sources: Sequence[Sourc
 @st.composite
 def leaves(draw: st.DrawFn, names: Names, sources: Sequence[Source] = SOURCES) -> Operator:
     """A scan, or seldom rows that the query spells out."""
-    if draw(st.integers(0, 9)) < 9:
+    if draw(st.integers(0, 15)) < 15:
         return draw(scans(names, sources))
     rows = draw(st.lists(st.sampled_from(["(1, null)", "(0, 1)", "(null, 2)"]), min_size=1, max_size=2))
     return Values(f"values {', '.join(rows)}", (names.column("v", INTEGER), names.column("v", INTEGER)))
@@ -99,9 +99,8 @@ def projects(draw: st.DrawFn, child: Operator, names: Names) -> Operator:
     return project(child, made, names)
 
 
-@st.composite
-def distincts(draw: st.DrawFn, child: Operator, names: Names) -> Operator:
-    return Distinct(child)
+def distincts(child: Operator, names: Names) -> st.SearchStrategy[Operator]:
+    return st.just(Distinct(child))
 
 
 @st.composite
@@ -143,9 +142,11 @@ def tops(draw: st.DrawFn, child: Operator, names: Names) -> Operator:
 
 def partitions(child: Operator) -> st.SearchStrategy[tuple[str, ...]]:
     """Columns to partition by; most often one."""
-    names = st.sampled_from(integers(child)) if integers(child) else st.nothing()
-    one = st.tuples(names)
-    return st.one_of(one, one, st.lists(names, max_size=2, unique=True).map(tuple)) if integers(child) else st.just(())
+    if not integers(child):
+        return st.just(())
+    name = st.sampled_from(integers(child))
+    several = st.lists(name, max_size=2, unique=True)
+    return st.one_of(st.tuples(name), st.tuples(name), several.map(lambda names: tuple(names)))
 
 
 @st.composite
@@ -159,8 +160,10 @@ def table_functions(draw: st.DrawFn, child: Operator, names: Names) -> Operator:
 @st.composite
 def matches(draw: st.DrawFn, left: Operator, right: Operator) -> On:
     pairs = [(a, b) for a in integers(left) for b in integers(right)]
-    few = [1, 1, 1, 2, 0]
-    return tuple(draw(st.lists(st.sampled_from(pairs), max_size=draw(st.sampled_from(few)), unique=True))) if pairs else ()
+    if not pairs:
+        return ()
+    number = draw(st.sampled_from([1, 1, 1, 2, 0]))
+    return tuple(draw(st.lists(st.sampled_from(pairs), max_size=number, unique=True)))
 
 
 @st.composite
@@ -229,4 +232,4 @@ BINARY: Mapping[type[Operator], Callable[[Operator, Operator, Names], st.SearchS
     SetOperation: set_operations,
 }
 
-_DRAWN = [*UNARY, *BINARY, Filter, Join, Join, Join, Aggregate, OuterJoin, Mark]
+_DRAWN: list[type[Operator]] = [*UNARY, *BINARY, Filter, Join, Join, Join, Aggregate, OuterJoin, Mark]

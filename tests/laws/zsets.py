@@ -34,7 +34,7 @@ from pgtrickle.plan.operators import (
     Values,
     Window,
 )
-from tests.laws.expressions import is_true, value
+from tests.laws.expressions import NOW, is_true, value
 from tests.laws.groups import grouped, listed, made, single, topmost, windowed
 from tests.laws.rows import Row, Rows, matcher, naming, padding
 
@@ -44,10 +44,12 @@ Bags = Mapping[RelationId, ZSet]
 
 @dataclass(frozen=True)
 class World:
-    """Every source before and after the window."""
+    """Every source before and after the window, and the clock, which is a number here."""
 
     old: Bags
     new: Bags
+    before: int = 1
+    now: int = 1
 
     def change(self, relation: RelationId) -> ZSet:
         """The change of a source within the window, net."""
@@ -77,12 +79,13 @@ def chosen(op: Operator, rows: ZSet, names: Iterable[str]) -> ZSet:
     return folded((tuple(row[position] for position in positions), w) for row, w in rows.items())
 
 
-def truth(op: Operator, bags: Bags) -> ZSet:
-    """What a tree is when its sources hold these bags."""
+def truth(op: Operator, bags: Bags, clock: int = 1) -> ZSet:
+    """What a tree is when its sources hold these bags, at this time."""
 
     def scanned(leaf: Operator) -> ZSet:
         assert isinstance(leaf, Scan)
-        found = ((dict(zip(leaf.given, row, strict=True)), w) for row, w in bags[leaf.source.relation].items())
+        rows = bags[leaf.source.relation].items()
+        found = ((dict(zip(leaf.given, row, strict=True)) | {NOW: clock}, weight) for row, weight in rows)
         return folded(
             (tuple(value(output.expression, row) for output in leaf.outputs), weight)
             for row, weight in found

@@ -50,6 +50,17 @@ class Canonical(Postgres):
                 value = f"({value})"
             return f"{value}::{self.sql(expression, 'to')}"
 
+        def any_sql(self, expression: exp.Any) -> str:
+            return f"ANY {self._wrapped(expression)}"
+
+        def all_sql(self, expression: exp.All) -> str:
+            return f"ALL {self._wrapped(expression)}"
+
+        def _wrapped(self, expression: exp.Any | exp.All) -> str:
+            """The operand, which must stand in parentheses whatever it is."""
+            operand = self.sql(expression, "this")
+            return operand if isinstance(expression.this, (exp.Paren, exp.Subquery)) else f"({operand})"
+
         def datatype_sql(self, expression: exp.DataType) -> str:
             name = super().datatype_sql(expression)
             return name if '"' in name else name.lower()

@@ -177,3 +177,9 @@ select r.a, r.b from rows from (generate_series(1, 2), generate_series(1, 3)) r(
 
 -- set function of the user
 select t.id, v.a from t, several(t.x) v(a);
+
+-- values in a join
+select v.a, t.id from (values (1, 'a'), (null, 'b')) v(a, b) left join t on t.k = v.a;
+
+-- lateral distinct of outer columns
+select t.id, l.x from t, lateral (select distinct t.x from w) l;

@@ -100,3 +100,9 @@ select distinct on (k) k, s, count(*) c from t group by k, s order by k, count(*
 
 -- distinct limited
 select distinct k, s from t order by s desc, k limit 3;
+
+-- sets without calls
+select k from t group by cube (k);
+
+-- the empty set alone
+select 1 as one from t group by ();

@@ -158,3 +158,15 @@ select t.id, u.y from t left join u on t.k = u.k and exists (select from w where
 
 -- no columns
 select from t left join u on t.k = u.k;
+
+-- where not, is not null
+select t.id from t left join u on t.k = u.k where not (u.y is not null);
+
+-- case over a padded side
+select t.id, case when u.y = 1 then u.k else t.x end as c from t left join u on t.k = u.k;
+
+-- any of an array
+select t.id, u.y from t join u on u.y = any (t.arr);
+
+-- rows compared
+select t.id from t join u on (t.k, t.x) = (u.k, u.y);

@@ -39,3 +39,6 @@ select r.id from (select id from t order by id limit 3) r where r.id > 1;
 
 -- joined
 select r.id, w.z from (select id, k from t order by id limit 3) r join w on w.k = r.k;
+
+-- distinct by a subquery
+select distinct (select max(y) from u where u.k = t.k) as m from t order by 1 limit 2;

@@ -9,7 +9,7 @@ from pgtrickle.plan.analysis.calls import Calls, checked_nulls
 from pgtrickle.plan.analysis.columns import result_column
 from pgtrickle.plan.analysis.context import Context, correlated
 from pgtrickle.plan.analysis.functions_in import is_aggregate, window_parts
-from pgtrickle.plan.analysis.grouping_sets import Bits
+from pgtrickle.plan.analysis.grouping_sets import Bits, counted
 from pgtrickle.plan.analysis.nulls import is_count
 from pgtrickle.plan.analysis.settle import Settler
 from pgtrickle.plan.carriers import carrier_of
@@ -40,7 +40,8 @@ class Grouping:
 
     def operator(self) -> Aggregate:
         """The aggregate with all that was collected."""
-        return Aggregate(self._settler.operator, tuple(self._keys.values()), self.calls.all)
+        keys, calls = tuple(self._keys.values()), self.calls.all
+        return Aggregate(self._settler.operator, keys, calls if keys or calls else (counted(self._context),))
 
     @property
     def bits(self) -> tuple[Bits, ...]:

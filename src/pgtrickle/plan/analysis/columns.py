@@ -8,7 +8,7 @@ from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.context import Context, correlated
-from pgtrickle.plan.analysis.settle import Settler
+from pgtrickle.plan.analysis.settle import Settler, is_extending
 from pgtrickle.plan.carriers import carrier_of, decimal
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.lowering.exactness import require_exact, spark_scale
@@ -61,8 +61,21 @@ def as_column(operator: Operator, expression: Expression, context: Context) -> t
     settled = settler.in_spark(expression)
     if settled.column is not None:
         return settler.operator, settled.column
+    known = _known(settler.operator, settled)
+    if known is not None:
+        return settler.operator, known
     fresh = result_column(context, str(expression)[:40], settled, settler.operator)
     return extended(settler.operator, fresh, settled), fresh.name
+
+
+def _known(operator: Operator, expression: Expression) -> str | None:
+    """The column that was added for the same expression before."""
+    while isinstance(operator, Project) and is_extending(operator):
+        for own, value in zip(operator.columns, operator.expressions, strict=True):
+            if value == expression:
+                return own.name
+        operator = operator.child
+    return None
 
 
 def as_columns(

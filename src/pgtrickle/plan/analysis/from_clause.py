@@ -56,8 +56,9 @@ def _joined(left: Relations, node: exp.Join, surroundings: Surroundings) -> Rela
         found = function_joined(left, node, surroundings)
     elif isinstance(item, exp.Lateral):
         found = _subquery(left, node, item.this, left.scope, surroundings)
-    elif isinstance(item, exp.Values):
-        found = _subquery(left, node, item, surroundings.outer, surroundings)
+    elif isinstance(item, exp.Values) or isinstance(item.this, exp.Values):
+        values = item if isinstance(item, exp.Values) else item.this
+        found = _subquery(left, node, values, surroundings.outer, surroundings)
     elif isinstance(item, exp.Subquery) and not isinstance(item.this, _JOINED):
         found = _subquery(left, node, item.this, surroundings.outer, surroundings)
     else:

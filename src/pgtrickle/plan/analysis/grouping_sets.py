@@ -8,11 +8,15 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
+from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.context import Context, refuse
 from pgtrickle.plan.analysis.copying import copied
 from pgtrickle.plan.analysis.limits import MAX_GROUPING_SETS, exceeded
+from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.operators import Aggregate, Column, Operator, Project, UnionAll
+from pgtrickle.plan.operators import Aggregate, Call, Column, Operator, Project, UnionAll
+
+BIGINT = PgType("bigint", "bigint", "b", "N")
 
 Set = tuple[exp.Expr, ...]
 
@@ -95,6 +99,8 @@ def over_sets(
             raise refuse("the empty grouping set in a correlated subquery")
         kept = tuple(key for key in aggregate.keys if key.column.name in names | shared)
         part = Aggregate(aggregate.child, kept, aggregate.calls)
+        if not part.columns:
+            part = Aggregate(aggregate.child, (), (counted(context),))
         copy, renamed = copied(part, context)
         values = [column(renamed[c.name]) if c in part.columns else _null(c) for c in aggregate.columns]
         values += [_bits(call, names) for call in bits]
@@ -103,6 +109,12 @@ def over_sets(
             columns = tuple(Column(context.unique(c.name), c.type, c.carrier) for c in columns)
         arms.append(Project(copy, columns, tuple(values)))
     return UnionAll(tuple(arms)) if len(arms) > 1 else arms[0]
+
+
+def counted(context: Context) -> Call:
+    """A count of the rows: an aggregate without keys has to have some column."""
+    every = Expression(exp.Count(this=exp.Star(), big_int=True))
+    return Call(Column(context.unique("count"), BIGINT, carrier_of(BIGINT)), every, "count")
 
 
 def _null(own: Column) -> Expression:

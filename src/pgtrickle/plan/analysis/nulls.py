@@ -69,8 +69,10 @@ def rejects_nulls(node: exp.Expr, names: Set[str]) -> bool:
         return rejects_nulls(node.left, names) and rejects_nulls(node.right, names)
     if isinstance(node, exp.Not):
         test = node.this.unnest()
-        is_null_test = isinstance(test, exp.Is) and isinstance(test.expression, exp.Null)
-        return is_strict(test.this if is_null_test else test, names)
+        if isinstance(test, exp.Is):
+            is_null_test = isinstance(test.expression, exp.Null) and not test.args.get("negate")
+            return is_null_test and is_strict(test.this, names)
+        return is_strict(test, names)
     if isinstance(node, exp.Is):
         if isinstance(node.expression, exp.Null):
             return bool(node.args.get("negate")) and is_strict(node.this, names)

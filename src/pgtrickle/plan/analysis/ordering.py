@@ -109,6 +109,9 @@ def distinct(block: Block, context: Context) -> Block:
     for _, expression in block.outputs:
         if not expression.columns <= found.operator.names and expression.columns & found.operator.names:
             raise correlated(f"DISTINCT over {expression}")
+    if not shown and not found.names:
+        # all rows are equal, whatever the surrounding query's columns are
+        return Block(Top(found.operator, (), (), 1), block.outputs, found.conditions)
     own = replace(block, operator=found.operator, outputs=tuple(block.outputs[n] for n in shown))
     project, renamed = projected_with(own, found.names, context)
     outputs = list(block.outputs)

@@ -26,7 +26,7 @@ def parse(text: str) -> exp.Expr:
     return tree
 
 
-def _move_schema(node: exp.Column | exp.Dot) -> None:
+def _move_schema(node: exp.Expr) -> None:
     """Make `schema.call(…) FILTER (…)` a filter of that call; the parser puts the schema before it all."""
     whole = node.this if isinstance(node, exp.Column) else node.expression
     if not isinstance(whole, _AROUND_CALLS):

@@ -13,6 +13,7 @@ from pgtrickle.plan.analysis.grouping import Rows
 from pgtrickle.plan.analysis.ordering import Order, cut_of, distinct, first_of_each, ordered_by, top
 from pgtrickle.plan.analysis.table_functions import table_function
 from pgtrickle.plan.analysis.windows import Windows
+from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator
 
@@ -42,11 +43,16 @@ def selected(node: exp.Select, rows: Rows, context: Context) -> Block:
 def _order(node: exp.Select, outputs: Outputs, rows: Rows) -> list[Order]:
     clause = node.args.get("order")
     named = dict(reversed(outputs))
+    # the same subquery must not be asked twice
+    texts = [written(item.unalias().unnest()) for item in node.expressions]
+    shown = dict(zip(texts, (expression for _, expression in outputs), strict=True))
     found: list[Order] = []
     for item in clause.expressions if clause and not _is_free(node) else []:
         bare = item.this
         if isinstance(bare, exp.Column) and not bare.table and bare.name in named:
             found.append(ordered_by(item, named[bare.name]))
+        elif written(bare.unnest()) in shown:
+            found.append(ordered_by(item, shown[written(bare.unnest())]))
         else:
             found.append(ordered_by(item, rows.attachments.value(bare)))
     return found
@@ -114,7 +120,9 @@ def _with_set_functions(block: Block, context: Context) -> Block:
 
 
 def _moved(value: Expression, shown: list[Expression], block: Block) -> Expression:
-    """What an item of ORDER BY is after DISTINCT: one of the outputs."""
+    """What an item of ORDER BY is after DISTINCT: one of the outputs, or a constant."""
+    if not value.columns:
+        return value
     for expression, (_, after) in zip(shown, block.outputs, strict=True):
         if expression == value or Expression(expression.node.unnest()) == Expression(value.node.unnest()):
             return after

@@ -39,6 +39,11 @@ _TOTAL = (
     exp.Between, exp.Any, exp.All, exp.Array, exp.Tuple,
 )  # fmt: skip
 
+_PIECES = (
+    exp.If, exp.Ordered, exp.Order, exp.Where, exp.Tuple, exp.Any, exp.All, exp.Distinct, exp.Slice,
+)  # fmt: skip
+"""Nodes that are no values by themselves."""
+
 _TOTAL_FUNCTIONS = frozenset(
     {"lower", "upper", "length", "btrim", "ltrim", "rtrim", "concat", "abs", "date_trunc"}
 )
@@ -114,7 +119,7 @@ class Settler:
         expression = Expression(node)
         if not expression.columns:
             return node
-        scan = self.scan_of(expression)
+        scan = self.scan_of(expression) if not isinstance(node, _PIECES) else None
         if scan is not None and (not is_guarded or is_total(node)):
             name = expression.column
             if name is None or is_computed:
@@ -122,7 +127,9 @@ class Settler:
                 name = self._column(scan, expression, maker)
             return column(name).node
         guarded = is_guarded or isinstance(node, (exp.Case, exp.Coalesce, exp.And, exp.Or))
-        for child in list(node.iter_expressions()):
+        # the name of a function means another one without its schema
+        parts = node.expression if isinstance(node, exp.Dot) else node
+        for child in list(parts.iter_expressions()):
             child.replace(self._visit(child, is_guarded=guarded, is_computed=is_computed))
         return node
 

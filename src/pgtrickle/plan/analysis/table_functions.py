@@ -26,7 +26,7 @@ def is_function(node: exp.Expr) -> bool:
     if isinstance(node, exp.Lateral):
         return not isinstance(node.this, exp.Query)
     if isinstance(node, exp.Table):
-        return not isinstance(node.this, exp.Identifier)
+        return not isinstance(node.this, (exp.Identifier, exp.Values))
     return isinstance(node, exp.Unnest)
 
 

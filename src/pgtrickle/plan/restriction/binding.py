@@ -55,6 +55,7 @@ class Binding:
 
     changed: frozenset[RelationId]
     _reads: Reads = field(init=False)
+    _known: dict[tuple[int, bool, Needs], Operator] = field(default_factory=dict)
     _is_inside: bool = False
 
     def __post_init__(self) -> None:
@@ -66,7 +67,13 @@ class Binding:
         return bound, reachable(self._reads.all, {name for one in inputs_of(bound) for name, _ in one.reads})
 
     def bound(self, op: Operator, needs: Needs) -> Operator:
-        """The tree over reads that meet these needs."""
+        """The tree over reads that meet these needs; what was bound for keys is not bound again."""
+        asked = (id(op), self._is_inside, needs)
+        if asked not in self._known:
+            self._known[asked] = self._bound(op, needs)
+        return self._known[asked]
+
+    def _bound(self, op: Operator, needs: Needs) -> Operator:
         if not needs and not self.is_changed(op):
             return Nothing(op.columns)
         if isinstance(op, Scan):
@@ -136,7 +143,7 @@ class _Messages:
             for n in numbers
         ]
         return [
-            self._binding.bound(leaf, tuple(dict.fromkeys(needs)))
+            self._binding.bound(leaf, _each(needs))
             for leaf, needs in zip(self._region.leaves, asked, strict=True)
         ]
 
@@ -164,7 +171,7 @@ class _Messages:
                     asked += self._sent(other, other.other(leaf))
             self._known[leaf, there] = self._binding.keys(
                 self._region.leaves[leaf],
-                tuple(dict.fromkeys(asked)),
+                _each(asked),
                 edge.pairs_from(leaf),
                 is_null_safe=False,
             )
@@ -206,7 +213,7 @@ def _partitioned(binding: Binding, op: Window | Top | Single, needs: Needs) -> t
     direct = tuple(want for want in below if set(want.columns) <= set(keys))
     others = tuple(want for want in below if want not in direct)
     reached = binding.keys(op.child, others, [(name, name) for name in keys], is_null_safe=True)
-    return (binding.bound(op.child, tuple(dict.fromkeys((*direct, *reached)))),)
+    return (binding.bound(op.child, _each((*direct, *reached))),)
 
 
 def _set_operation(binding: Binding, op: SetOperation, needs: Needs) -> tuple[Operator, ...]:
@@ -215,8 +222,7 @@ def _set_operation(binding: Binding, op: SetOperation, needs: Needs) -> tuple[Op
     for side in op.children:
         pairs = [(ours.name, theirs.name) for ours, theirs in zip(op.columns, side.columns, strict=True)]
         asked += binding.changed_keys(side, pairs, is_null_safe=True)
-    asked = list(dict.fromkeys(asked))
-    return tuple(binding.bound(side, renamed(tuple(asked), _positions(op, side))) for side in op.children)
+    return tuple(binding.bound(side, renamed(_each(asked), _positions(op, side))) for side in op.children)
 
 
 def _paired(binding: Binding, op: Mark | OuterJoin, needs: Needs) -> tuple[Operator, ...]:
@@ -224,13 +230,21 @@ def _paired(binding: Binding, op: Mark | OuterJoin, needs: Needs) -> tuple[Opera
     left_needs, right_needs, gates = _sides(op, needs)
     to_right = [(right, left) for left, right in op.on]
     from_right = binding.keys(op.right, right_needs, list(op.on), is_null_safe=False)
-    from_left = binding.keys(op.left, left_needs, to_right, is_null_safe=False)
     left_asked = [*left_needs, *gates, *from_right]
-    right_asked = [*right_needs, *gates, *from_left, *renamed(from_right, dict(op.on))]
+    right_asked = [*right_needs, *gates]
     if isinstance(op, OuterJoin) and op.keeps_right:
+        from_left = binding.keys(op.left, left_needs, to_right, is_null_safe=False)
         left_asked += renamed(from_left, dict(to_right))
-    left = binding.bound(op.left, tuple(dict.fromkeys(left_asked)))
-    return left, binding.bound(op.right, tuple(dict.fromkeys(right_asked)))
+        right_asked += [*from_left, *renamed(from_right, dict(op.on))]
+    elif left_needs or gates or binding.is_changed(op.left):
+        right_asked += binding.keys(op.left, _each(left_asked), to_right, is_null_safe=False)
+    else:
+        right_asked += renamed(from_right, dict(op.on))
+    return binding.bound(op.left, _each(left_asked)), binding.bound(op.right, _each(right_asked))
+
+
+def _each(needs: Iterable[Want]) -> Needs:
+    return tuple(dict.fromkeys(needs))
 
 
 def _sides(op: Mark | OuterJoin, needs: Needs) -> tuple[Needs, Needs, Needs]:

@@ -21,6 +21,7 @@ class Reads:
 
     changed: frozenset[RelationId]
     all: list[Read] = field(default_factory=list)
+    _named: dict[Read, Read] = field(default_factory=dict)
     _rows: dict[Scan, list[Read]] = field(default_factory=dict)
 
     def leaf(self, scan: Scan, needs: Needs) -> Leaf:
@@ -37,12 +38,11 @@ class Reads:
 
     def add(self, read: Read) -> Read:
         """The read under a name of its own; the one that is there already if it is the same."""
-        for known in self.all:
-            if replace(known, name=read.name) == read:
-                return known
-        named = replace(read, name=self._fresh(read.name))
-        self.all.append(named)
-        return named
+        nameless = replace(read, name="")
+        if nameless not in self._named:
+            self._named[nameless] = replace(read, name=self._fresh(read.name))
+            self.all.append(self._named[nameless])
+        return self._named[nameless]
 
     def _found(self, scan: Scan, want: Want) -> list[Read]:
         """The reads that give the wanted rows; one more for keys that none has looked up yet."""
