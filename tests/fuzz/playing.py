@@ -11,10 +11,13 @@ import psycopg
 from pgtrickle.model.stream_table import Action, RefreshMode
 from tests.fixtures.bags import difference
 from tests.fuzz.ground import Ground
+from tests.fuzz.limiting import limited
 from tests.fuzz.rounds import Round
 
 WRONG: Final = "wrong rows"
 MOST_ROWS: Final = 2000
+PATIENCE: Final = 60
+"""Seconds that one refresh may take."""
 PLANNERS: Final = (
     ("enable_hashagg", "enable_hashjoin"),
     ("enable_sort", "enable_mergejoin", "enable_nestloop"),
@@ -97,7 +100,8 @@ def _created(ground: Ground, one: Play) -> None:
 
 def _followed(ground: Ground, one: Play, window: int) -> None:
     try:
-        outcome = ground.refresh(one.name)
+        with limited(PATIENCE):
+            outcome = ground.refresh(one.name)
     except Exception as error:
         # whatever it is, it must not escape: a crash is a finding
         if not _fails_too(ground, one):
