@@ -11,7 +11,7 @@ import pyarrow as pa
 from pgtrickle.apply.composing import aliased, identifier, listed, numbered, relation
 from pgtrickle.apply.finals import Finals, outputs_of, restored, step
 from pgtrickle.apply.first_rows import apply_first_rows, fill_state, show
-from pgtrickle.apply.merged import merged_finals
+from pgtrickle.apply.merged import merge_only, merged_finals, show_first
 from pgtrickle.apply.replaced import replaced_finals
 from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows, carried_columns, relation_of
 from pgtrickle.apply.storage import state_table
@@ -40,6 +40,8 @@ def apply_changes(
         with _writing(connection, few=isinstance(rows, ArrayRows)):
             return apply_first_rows(connection, stored, state_id, target, rows)
     finals = _finals(state_id, target, rows, rescanned)
+    if isinstance(target, MergedGroups) and target.cut is not None:
+        return _merged_and_cut(connection, stored, state_id, target, rows, finals)
     weighted = finals.added
     if finals.removed is not None:
         weighted = sql.SQL("{} union all {}").format(finals.added, finals.removed)
@@ -62,6 +64,8 @@ def replace_all(
         # nobody but us reads the state, and the caller's claim keeps the others of us out
         connection.execute(sql.SQL("truncate table {}").format(relation(state_table(state_id))), {})
     finals = _finals(state_id, target, rows, None)
+    if isinstance(target, MergedGroups) and target.cut is not None:
+        return _merged_and_cut(connection, stored, state_id, target, rows, finals)
     weighted = sql.SQL("{} union all {}").format(finals.added, stored.rows)
     _analyze(connection, rows)
     with _writing(connection, few=False):
@@ -69,6 +73,17 @@ def replace_all(
     if not isinstance(target, RowsTarget):
         connection.execute(sql.SQL("analyze {}").format(relation(state_table(state_id))), {})
     return applied
+
+
+def _merged_and_cut(
+    connection: Connection, stored: Stored, state_id: int, target: MergedGroups, rows: Rows, finals: Finals
+) -> Applied:
+    """Merge the state first; then the first of all groups are known."""
+    _analyze(connection, rows)
+    with _writing(connection, few=isinstance(rows, ArrayRows)):
+        merge_only(connection, stored.name, finals)
+    with _writing(connection, few=False):
+        return show_first(connection, stored, state_id, target)
 
 
 def fill_first_rows(

@@ -34,7 +34,8 @@ def apply_first_rows(
 
 def show(connection: Connection, stored: Stored, state_id: int, target: FirstRows) -> Applied:
     """Let the stream table hold the cut of the state."""
-    weighted = sql.SQL("{} union all {}").format(shown(target, state_id), stored.rows)
+    cut = shown(target, relation(ordered_table(state_id)))
+    weighted = sql.SQL("{} union all {}").format(cut, stored.rows)
     return write(connection, stored, (), weighted, None, {})
 
 

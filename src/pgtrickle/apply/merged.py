@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from pgtrickle.apply.composing import aliased, image, listed, numbered
+from pgtrickle.apply.composing import aliased, identifier, image, listed, numbered, relation
 from pgtrickle.apply.finals import Finals, outputs_of
 from pgtrickle.apply.merging import merging_steps, state_names
+from pgtrickle.apply.ordered_state import shown, state_columns
 from pgtrickle.apply.rows import Rows
 from pgtrickle.apply.states import state_effects
+from pgtrickle.apply.storage import state_table
+from pgtrickle.apply.writing import Applied, Stored, diverged, write
+from pgtrickle.model.names import RelationName
 from pgtrickle.plan.program import MergedGroups
-from pgtrickle.postgres.connection import sql
+from pgtrickle.postgres.connection import Connection, sql
 
 
 def merged_finals(state_id: int, target: MergedGroups, rows: Rows, rescanned: pa.Table | None) -> Finals:
@@ -34,6 +38,30 @@ def merged_finals(state_id: int, target: MergedGroups, rows: Rows, rescanned: pa
         problems=_problems(keys),
         parameters=parameters,
     )
+
+
+def show_first(connection: Connection, stored: Stored, state_id: int, target: MergedGroups) -> Applied:
+    """Let the stream table hold the first of the groups in the state."""
+    outputs = (*target.outputs, *target.hidden)
+    state = sql.SQL("{} x").format(relation(state_table(state_id)))
+    finals = outputs_of(outputs, target.having, state, sql.SQL("1"))
+    columns = [identifier(column.name) for column in state_columns(target)]
+    rows = sql.SQL("(select {} from ({}) f)").format(
+        listed(aliased(numbered("o", len(outputs), "f"), columns)), finals
+    )
+    weighted = sql.SQL("{} union all {}").format(shown(target, rows), stored.rows)
+    return write(connection, stored, (), weighted, None, {})
+
+
+def merge_only(connection: Connection, table: RelationName, finals: Finals) -> None:
+    """Let the state take in the change, without showing it yet."""
+    statement = sql.SQL("with {}, problems as ({}) select array_agg(problem) from problems").format(
+        listed(finals.steps), finals.problems or sql.SQL("select null::text as problem where false")
+    )
+    row = connection.execute(statement, finals.parameters).fetchone()
+    assert row is not None
+    if row[0]:
+        raise diverged(table, row[0][:3])
 
 
 def _problems(keys: list[sql.SQL]) -> sql.Composed:

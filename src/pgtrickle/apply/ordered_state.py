@@ -5,7 +5,7 @@ from __future__ import annotations
 from pgtrickle.apply.composing import STATE_SCHEMA, aliased, identifier, listed, numbered, relation, trusted
 from pgtrickle.apply.writing import Column, Stored
 from pgtrickle.model.names import RelationName, quoted
-from pgtrickle.plan.program import Cut, FirstRows, Output
+from pgtrickle.plan.program import Cut, FirstRows, MergedGroups, Output
 from pgtrickle.postgres.connection import Connection, sql
 
 _HASHED = frozenset(
@@ -24,7 +24,7 @@ def horizon_table(state_id: int) -> RelationName:
     return RelationName(STATE_SCHEMA, f"horizon_{state_id}")
 
 
-def state_columns(target: FirstRows) -> tuple[Column, ...]:
+def state_columns(target: FirstRows | MergedGroups) -> tuple[Column, ...]:
     """The columns of the state: the shown ones and the hidden ones, under names of our own."""
     outputs = (*target.outputs, *target.hidden)
     return tuple(_column(number, output) for number, output in enumerate(outputs, start=1))
@@ -63,8 +63,9 @@ def _typed(column: Column) -> sql.Composed:
     return sql.SQL("{} {}").format(identifier(column.name), trusted(column.pg_type))
 
 
-def ordering(target: FirstRows, alias: str) -> sql.Composed:
+def ordering(target: FirstRows | MergedGroups, alias: str) -> sql.Composed:
     """The order of the result, over the columns of the state."""
+    assert target.cut is not None
     parts = [
         sql.SQL("{}.{}{} nulls {}").format(
             sql.SQL(alias),
@@ -77,7 +78,7 @@ def ordering(target: FirstRows, alias: str) -> sql.Composed:
     return listed(parts)
 
 
-def _hidden(target: FirstRows, number: int) -> str:
+def _hidden(target: FirstRows | MergedGroups, number: int) -> str:
     return f"c{len(target.outputs) + number + 1}"
 
 
@@ -99,25 +100,27 @@ def _after(ours: sql.SQL, theirs: sql.SQL, *, descending: bool, nulls_first: boo
     return sql.SQL("(coalesce({}, false) or ({} is null and {} is not null))").format(greater, null, other)
 
 
-def shown(target: FirstRows, state_id: int) -> sql.Composed:
-    """The cut of the state that the stream table shows, as weighted rows `o1 … on, weight`."""
+def shown(target: FirstRows | MergedGroups, rows: sql.Composable) -> sql.Composed:
+    """The cut of a relation with the state's columns, as weighted rows `o1 … on, weight`."""
+    assert target.cut is not None
     count, cut = len(target.outputs), target.cut
     names = [identifier(f"c{number}") for number in range(1, count + 1)]
     return sql.SQL("select {}, 1 as weight from (select * from {} s order by {}{}{}) s").format(
         listed(aliased(names, numbered("o", count))),
-        relation(ordered_table(state_id)),
+        rows,
         _total(target),
-        sql.SQL(f" offset {cut.offset}" if cut.offset else ""),
+        trusted(f" offset {cut.offset}" if cut.offset else ""),
         _fetch(cut, cut.limit),
     )
 
 
-def _total(target: FirstRows) -> sql.Composed:
+def _total(target: FirstRows | MergedGroups) -> sql.Composed:
     """The order, with ties broken by the rows themselves, so that the same rows are cut again."""
-    if target.cut.has_ties:
-        return ordering(target, "s")
+    order = ordering(target, "s")
+    if target.cut is None or target.cut.has_ties:
+        return order
     tie = sql.SQL("row({})::text").format(listed(identifier(c.name) for c in state_columns(target)))
-    return listed([ordering(target, "s"), tie])
+    return listed([order, tie] if target.cut.order else [tie])
 
 
 def _fetch(cut: Cut, limit: int | None) -> sql.SQL:

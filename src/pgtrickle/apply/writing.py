@@ -102,11 +102,12 @@ def write(
     assert row is not None
     inserted, updated, deleted, came, went, found = row
     if found or (inserted + updated, deleted + updated) != (came, went):
-        raise _diverged(stored.name, found)
+        raise diverged(stored.name, found)
     return Applied(inserted + updated, deleted + updated)
 
 
-def _diverged(table: RelationName, problems: list[str] | None) -> Diverged:
+def diverged(table: RelationName, problems: list[str] | None) -> Diverged:
+    """The error for a table that does not fit the change of it."""
     if not problems:
         return Diverged(
             f"{table} did not take every row",

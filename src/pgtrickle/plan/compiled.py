@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from pgtrickle.model.errors import UnsupportedQuery
@@ -13,7 +14,7 @@ from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.lowering.exactness import require_exact
 from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Scan, Top
-from pgtrickle.plan.program import Program
+from pgtrickle.plan.program import Cut, Program
 from pgtrickle.plan.targets.groups import Grouped
 from pgtrickle.plan.targets.merged import Merged
 from pgtrickle.plan.targets.ordered import Ordered
@@ -69,14 +70,26 @@ def compiled(definition: Definition, typer: Typer) -> Compiled:
 
 
 def _shape(block: Block, definition: Definition, context: Context) -> Shape:
-    if isinstance(block.operator, Top) and not block.operator.partition:
-        return Ordered(block, definition.outputs, context)
+    top = block.operator
+    if isinstance(top, Top) and not top.partition:
+        grouped = _grouped(replace(block, operator=top.child), definition)
+        if grouped is None or not _is_mergeable(grouped.aggregate) or not grouped.aggregate.keys:
+            return Ordered(block, definition.outputs, context)
+        return Merged(_cut(grouped, top))
     grouped = _grouped(block, definition)
     if grouped is None:
         return Rows(block, definition.outputs, context)
     if _is_mergeable(grouped.aggregate):
         return Merged(grouped)
     return Replaced(grouped)
+
+
+def _cut(grouped: Grouped, top: Top) -> Grouped:
+    """The groups with the order in which the first of them are shown."""
+    names = tuple(dict.fromkeys(ordering.column for ordering in top.order))
+    order = tuple((names.index(o.column), o.is_descending, o.has_nulls_first) for o in top.order)
+    hidden = tuple((name, top.column(name).type, column(name)) for name in names)
+    return replace(grouped, cut=Cut(order, top.limit, top.offset, top.has_ties), hidden=hidden)
 
 
 def _grouped(block: Block, definition: Definition) -> Grouped | None:

@@ -141,6 +141,17 @@ class RowsTarget:
     key: tuple[str, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where an ordered result ends: by which of its hidden columns it is ordered, and how far it goes."""
+
+    order: tuple[tuple[int, bool, bool], ...]
+    """The number of a hidden column, whether it is descending, whether nulls come first."""
+    limit: int | None
+    offset: int
+    has_ties: bool
+
+
 class Merge(Enum):
     """How a slot of a group's state takes in a change."""
 
@@ -174,6 +185,8 @@ class MergedGroups:
     `count` and the slots. `having` and `outputs` are SQL over these names. `rescan` reads the
     extrema of the groups looked up by its only lookup; its fields are the keys, then the MIN and
     MAX slots in their order. Without keys there is one group, which always exists.
+
+    With a `cut` the stream table shows only the first groups, in the order of the `hidden` columns.
     """
 
     keys: tuple[Field, ...]
@@ -183,6 +196,8 @@ class MergedGroups:
     outputs: tuple[Output, ...]
     key: tuple[str, ...] | None
     rescan: Read | None
+    cut: Cut | None = None
+    hidden: tuple[Output, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,17 +214,6 @@ class ReplacedGroups:
     having: str | None
     outputs: tuple[Output, ...]
     key: tuple[str, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Where an ordered result ends: by which of its hidden columns it is ordered, and how far it goes."""
-
-    order: tuple[tuple[int, bool, bool], ...]
-    """The number of a hidden column, whether it is descending, whether nulls come first."""
-    limit: int | None
-    offset: int
-    has_ties: bool
 
 
 @dataclass(frozen=True, slots=True)

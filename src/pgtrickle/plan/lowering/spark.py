@@ -39,8 +39,8 @@ def spark_sql(op: Operator, needed: frozenset[str] | None = None) -> str:
 
     Where only some columns are needed, joins leave out the others.
     """
-    if isinstance(op, (Join, Filter)):
-        return _region(op, op.names if needed is None else needed)
+    if isinstance(op, (Join, Filter)) and needed is not None:
+        return _region(op, needed)
     return _LOWERINGS[type(op)](op)
 
 
@@ -167,6 +167,8 @@ _LOWERINGS: Mapping[type[Operator], Callable[[Any], str]] = {
     Aggregate: _aggregate,
     Answer: _input,
     Distinct: _distinct,
+    Filter: lambda op: _region(op, op.names),
+    Join: lambda op: _region(op, op.names),
     Leaf: _input,
     Mark: _mark,
     Nothing: _nothing,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import Aggregate
-from pgtrickle.plan.program import Output
+from pgtrickle.plan.program import Cut, Output
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,9 @@ class Grouped:
     aggregate: Aggregate
     having: Expression | None
     outputs: tuple[tuple[str, PgType, Expression], ...]
+    cut: Cut | None = None
+    hidden: tuple[tuple[str, PgType, Expression], ...] = ()
+    """What the cut orders by."""
 
 
 def group_outputs(

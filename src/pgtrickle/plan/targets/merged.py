@@ -19,6 +19,7 @@ from pgtrickle.plan.program import (
     Lookup,
     Merge,
     MergedGroups,
+    Output,
     Program,
     Read,
     ReadKind,
@@ -86,13 +87,19 @@ class Merged(Shape):
         }
         finals |= {call.column.name: self._final(call) for call in grouped.aggregate.calls}
         having, outputs, key = group_outputs(grouped, finals)
+        hidden = tuple(
+            Output(name, pg_type.text, expression.over(finals.__getitem__))
+            for name, pg_type, expression in grouped.hidden
+        )
+        slots = tuple(self._slots.slots)
         self._target = MergedGroups(
-            self._keys, COUNT, tuple(self._slots.slots), having, outputs, key, self._rescan()
+            self._keys, COUNT, slots, having, outputs, key, self._rescan(), grouped.cut, hidden
         )
 
     @property
     def description(self) -> str:
-        return "groups merged with their stored state"
+        first = ", of which the first in order are shown" if self._target.cut else ""
+        return f"groups merged with their stored state{first}"
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
         bound, reads = Binding(changed).program(self.operator)
