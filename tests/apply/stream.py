@@ -26,7 +26,7 @@ from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import RelationName, quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.carriers import carrier_of
-from pgtrickle.plan.program import Output, Target
+from pgtrickle.plan.program import FirstRows, Output, Target
 
 STATE = 7
 NO_HASH = frozenset({"json", "bit(4)"})
@@ -90,6 +90,7 @@ class Stream:
         return groups_to_rescan(self.connection, STATE, self.target, self.given(rows))  # type: ignore[arg-type]
 
     def replace(self, rows: Iterable[Sequence[Any]]) -> Applied:
+        assert not isinstance(self.target, FirstRows)
         return replace_all(self.connection, self.name, self.matches, STATE, self.target, self.given(rows))
 
     def rows(self) -> Counter[str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
+from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context, Definition
@@ -36,7 +39,7 @@ create aggregate total(int) (sfunc = int4pl, stype = int, initcond = '0');
 _RELATIONS = """
 select oid::bigint from pg_class where relnamespace = 'public'::regnamespace and relkind = %s order by relname
 """
-_ARRAYS = (None, [], [1, None, 2], [3])
+_ARRAYS: tuple[list[int | None] | None, ...] = (None, [], [1, None, 2], [3])
 _DOCUMENTS = (
     None,
     '{"a": [1, 2, null], "r": [{"a": 1, "b": "x"}, {}]}',
@@ -51,7 +54,7 @@ class Analyst:
 
     connection: psycopg.Connection
 
-    def block(self, query: str, **changes: object) -> Block:
+    def block(self, query: str, **changes: Any) -> Block:
         """The operators of a query as somebody would write it."""
         given = canonical(self.connection, self._qualified(query))
         sources = describe_sources(self.connection, self._relations("r"))
@@ -110,7 +113,7 @@ class Analyst:
         for table, rows in (("t", t), ("u", u), ("w", w)):
             self.put(table, rows)
 
-    def put(self, table: str, rows: list[tuple[object, ...]]) -> None:
+    def put(self, table: str, rows: Sequence[tuple[object, ...]]) -> None:
         """Let the table have these rows and no others."""
         with self.connection.cursor() as cursor:
             cursor.execute(f"delete from {table}")
@@ -150,5 +153,5 @@ def named_queries(directory: Path) -> dict[str, str]:
     return found
 
 
-def _by_name(sources: dict[RelationId, Source]) -> dict[object, Source]:
+def _by_name(sources: dict[RelationId, Source]) -> dict[RelationName, Source]:
     return {source.name: source for source in sources.values()}

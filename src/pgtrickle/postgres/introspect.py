@@ -93,6 +93,12 @@ def aggregate_names(connection: Connection) -> frozenset[str]:
     return frozenset(name for (name,) in rows)
 
 
+def set_function_names(connection: Connection) -> frozenset[str]:
+    """The names of all functions that return sets, in lower case."""
+    rows = connection.execute("select distinct lower(proname) from pg_proc where proretset").fetchall()
+    return frozenset(name for (name,) in rows)
+
+
 @contextmanager
 def _plain(connection: Connection) -> Iterator[None]:
     """Let PostgreSQL print every name in full, and forget that afterwards."""

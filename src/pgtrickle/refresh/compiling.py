@@ -18,6 +18,7 @@ from pgtrickle.postgres.introspect import (
     canonical,
     describe_sources,
     expression_types,
+    set_function_names,
     view_texts,
 )
 
@@ -61,6 +62,7 @@ def compilation(connection: Connection, table: StreamTable) -> Compilation:
         sources={source.name: source for source in sources.values()},
         views=view_texts(connection, [d.relation for d in needs if d.is_view]),
         aggregates=aggregate_names(connection),
+        set_functions=set_function_names(connection),
         outputs=text.outputs,
     )
     clock = clock_functions([definition.query, *definition.views.values()])
