@@ -151,7 +151,7 @@ def _is_ambiguous(ground: Ground, query: str) -> bool:
 
 def _gist(message: str) -> str:
     """What two messages about different names have in common."""
-    return re.split(r"[\d\"'\n(]", message.replace("stream_", ""))[0][:60]
+    return re.sub(r"PGT-\w+: |fuzz\.\w+|\d+", "", message.split("\n")[0])[:70]
 
 
 def _shown(ground: Ground, one: Play, found: list[str]) -> str:
