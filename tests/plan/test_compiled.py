@@ -57,17 +57,6 @@ def test_a_union_keeps_what_its_second_arm_has(compile_, first, second):
     assert "(3)" not in target.fields[0].carrier.restore
 
 
-def test_a_limit_inside_a_union_is_refused(compile_):
-    with pytest.raises(UnsupportedQuery):
-        compile_("select k from t union all (select k from u union all select x from u limit 1)")
-
-
-@pytest.mark.parametrize("clause", ["rollup (k, x)", "cube (k)", "grouping sets ((k), ())"])
-def test_grouping_sets_are_refused(compile_, clause):
-    with pytest.raises(UnsupportedQuery):
-        compile_(f"select count(*) from u group by {clause}")
-
-
 def test_a_subquery_may_give_a_name_twice(compile_):
     compile_("select s.a, s.b from (select k, k from t) as s(a, b)")
 

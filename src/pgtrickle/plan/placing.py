@@ -37,7 +37,17 @@ from pgtrickle.plan.trees import with_children
 Reason = str | None
 
 _IN_ANY_ORDER = frozenset(
-    {"array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg"}
+    {
+        "array_agg",
+        "string_agg",
+        "groupconcat",
+        "arrayagg",
+        "json_agg",
+        "jsonb_agg",
+        "json_object_agg",
+        "jsonb_object_agg",
+        "xmlagg",
+    }
 )
 _FLOATS = frozenset({"real", "double precision"})
 _WITHOUT_EQUALITY = frozenset(
@@ -140,6 +150,12 @@ def _require_repeatable(op: Operator) -> None:
         if isinstance(part, Aggregate):
             for call in part.calls:
                 _require_order(call, part.child)
+    require_equality(op)
+
+
+def require_equality(op: Operator) -> None:
+    """Refuse values that cannot be taken off again: PostgreSQL could not say which rows are equal."""
+    for part in op.walk():
         if isinstance(part, Scan):
             for column in part.columns:
                 if column.type.base in _WITHOUT_EQUALITY:

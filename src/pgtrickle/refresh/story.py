@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pgtrickle.catalog.outcomes import claim
 from pgtrickle.catalog.tables import stream_table
 from pgtrickle.changes.window import buffers
-from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed, UnknownStreamTable
+from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed, SparkFailed, UnknownStreamTable
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshOutcome, Status, StreamTable, StreamTableId
+from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.differential import Unfollowable
@@ -218,6 +219,9 @@ def _claimed(connection: Connection, table: StreamTable, waits: bool) -> StreamT
 
 
 def _explained(table: StreamTable, error: PgTrickleError | DatabaseError) -> PgTrickleError:
+    if isinstance(error, SparkFailed) and MORE_THAN_ONE_ROW in error.message:
+        hint = "let the subquery give one row for each row around it: aggregate it, or limit it to one"
+        return RefreshFailed(f"the refresh of {table.name} failed: {MORE_THAN_ONE_ROW}", hint=hint)
     if isinstance(error, PgTrickleError):
         return error
     message = (error.diag.message_primary or str(error)).strip()

@@ -8,6 +8,7 @@ from typing import Any
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import (
+    MORE_THAN_ONE_ROW,
     Aggregate,
     Answer,
     Column,
@@ -146,7 +147,7 @@ def _single(op: Single) -> str:
     over = f"(partition by {keys})" if keys else "()"
     listed = ", ".join(quoted(c.name) for c in op.columns)
     counted = f"select *, count(*) over {over} as rows_in_all from {_below(op.child)}"
-    check = "case when rows_in_all > 1 then ('more than one row from a subquery: ' || rows_in_all)::int end"
+    check = f"case when rows_in_all > 1 then ('{MORE_THAN_ONE_ROW}: ' || rows_in_all)::int end"
     return f"select {listed} from ({counted}) as t where ({check}) is null"
 
 

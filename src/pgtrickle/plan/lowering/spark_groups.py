@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
 from pgtrickle.plan.lowering.spark_text import both_ends, folded, names, union, value
-from pgtrickle.plan.operators import Aggregate, Call, Column, Distinct, SetKind, SetOperation, Single
+from pgtrickle.plan.operators import (
+    MORE_THAN_ONE_ROW,
+    Aggregate,
+    Call,
+    Column,
+    Distinct,
+    SetKind,
+    SetOperation,
+    Single,
+)
 
 
 def aggregate(op: Aggregate, rows: str) -> str:
@@ -92,5 +101,5 @@ def single(op: Single, rows: str) -> str:
     made = ", ".join([spark_name(c.name) for c in op.columns] + ["w0", "w1"])
     group = f" group by {keys}" if keys else ""
     collected = f"select collect_list(struct({made})) as found, sum(w1) as n1 from ({rows}){group}"
-    error = "raise_error('a subquery that is used as a value has more than one row')"
+    error = f"raise_error('{MORE_THAN_ONE_ROW}')"
     return f"select inline(if(n1 > 1, {error}, found)) as ({made}) from ({collected})"

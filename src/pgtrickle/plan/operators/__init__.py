@@ -12,7 +12,7 @@ from pgtrickle.plan.operators.outer_join import OuterJoin
 from pgtrickle.plan.operators.project import Project
 from pgtrickle.plan.operators.scan import Scan, ScanColumn
 from pgtrickle.plan.operators.set_operation import SetKind, SetOperation
-from pgtrickle.plan.operators.single import Single
+from pgtrickle.plan.operators.single import MORE_THAN_ONE_ROW, Single
 from pgtrickle.plan.operators.table_function import TableFunction
 from pgtrickle.plan.operators.top import Ordering, Top
 from pgtrickle.plan.operators.union_all import UnionAll
@@ -20,6 +20,7 @@ from pgtrickle.plan.operators.values import Values
 from pgtrickle.plan.operators.window import Window, WindowCall
 
 __all__ = [
+    "MORE_THAN_ONE_ROW",
     "Aggregate",
     "Answer",
     "Call",

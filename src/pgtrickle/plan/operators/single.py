@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from pgtrickle.plan.operators.operator import Column, Operator
 
+MORE_THAN_ONE_ROW = "a subquery that is used as a value has more than one row"
+
 
 @dataclass(frozen=True, slots=True)
 class Single(Operator):

@@ -13,6 +13,7 @@ from pgtrickle.plan.carriers import carrier_of, verbatim
 from pgtrickle.plan.expressions import Expression, column, raw
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.operators import Aggregate, Answer, Column, Evaluated, Operator, Project
+from pgtrickle.plan.placing import require_equality
 from pgtrickle.plan.program import WEIGHT, Program, Read, ReplacedGroups
 from pgtrickle.plan.pruning import pruned
 from pgtrickle.plan.restriction import EVERYTHING, Binding
@@ -47,6 +48,7 @@ class Replaced(Shape):
             self._keys, self._columns = (Field("k0", key.carrier),), (key, *self._columns)
         evaluated = Evaluated(shown, str(aggregate.calls[0].expression) if aggregate.calls else "grouping")
         self.operator = pruned(evaluated, {c.name for c in self._columns})
+        require_equality(self.operator)
         having, outputs, unique = group_outputs(grouped, finals)
         self._target = ReplacedGroups(self._keys, self._values, having, outputs, unique)
 
