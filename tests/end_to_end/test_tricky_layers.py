@@ -148,7 +148,8 @@ def test_a_failing_arm_holds_the_tables_above_and_nobody_else(sales, stream_tabl
 
 
 def test_a_stream_table_over_a_full_one_is_differential(sales, stream_table, engine):
-    ranked = stream_table("select id, shop, rank() over (order by amount) as r from sales", name="ranked")
+    query = "select id, shop, rank() over (order by amount) as r from sales"
+    ranked = stream_table(query, name="ranked", mode="FULL")
     above = stream_table("select shop, min(r) as best, count(*) as n from ranked group by shop", name="above")
     for statements in WINDOWS[:3]:
         sales.change(*statements)

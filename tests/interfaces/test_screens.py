@@ -50,7 +50,8 @@ def test_a_refresh_says_what_it_did_and_why(cli, orders):
 
 @pytest.mark.usefixtures("orders", "shared_spark")
 def test_full_is_never_silent(cli):
-    cli("create", "ranked", "-q", "select id, rank() over (order by amount) as place from orders")
+    recursive = "with recursive r(n) as (select 1 union all select n + 1 from r where n < 3)"
+    cli("create", "ranked", "-q", f"{recursive} select o.id, r.n from orders o cross join r")
     cli("refresh", "ranked", role="trickle")
     assert "AUTO → FULL" in cli("list").out
     assert "public.ranked: FULL because " in cli("status").out
