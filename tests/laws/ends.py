@@ -68,6 +68,7 @@ def _input(one: Input, tables: Tables) -> Rows:
 _ROLES: Mapping[Role, Callable[[int], Ends]] = {
     Role.CHANGE: lambda weight: (max(-weight, 0), max(weight, 0)),
     Role.BOTH: lambda weight: (weight, weight),
+    Role.ONCE: lambda weight: (1, 1),
     Role.NOW: lambda weight: (0, weight),
     Role.BEFORE: lambda weight: (weight, 0),
 }

@@ -106,6 +106,9 @@ class Role(Enum):
     CHANGE = "change"
     """A weight below zero: that often before. Above zero: that often now."""
     BOTH = "both"
+    """Its weight, at both ends."""
+    ONCE = "once"
+    """Each row counts once, at both ends: the read has no weight."""
     NOW = "now"
     BEFORE = "before"
 

@@ -9,7 +9,6 @@ from sqlglot import exp
 from pgtrickle.plan.expressions import Expression, conjuncts
 from pgtrickle.plan.operators import (
     Aggregate,
-    Column,
     Distinct,
     Filter,
     Join,
@@ -157,8 +156,3 @@ def is_count(call: exp.Expr) -> bool:
         return is_count(call.this)
     is_regression = isinstance(call, exp.Anonymous) and call.name.lower() == "regr_count"
     return isinstance(call, exp.Count) or is_regression
-
-
-def nullable_columns(operator: Operator) -> list[Column]:
-    """The columns that can be null."""
-    return [column for column in operator.columns if is_nullable(operator, column.name)]

@@ -68,6 +68,7 @@ def input_sql(one: Input) -> str:
 _ROLES = {
     Role.CHANGE: f"greatest(-{WEIGHT}, 0L) as w0, greatest({WEIGHT}, 0L) as w1",
     Role.BOTH: f"{WEIGHT} as w0, {WEIGHT} as w1",
+    Role.ONCE: "1L as w0, 1L as w1",
     Role.NOW: "0L as w0, 1L as w1",
     Role.BEFORE: "1L as w0, 0L as w1",
 }

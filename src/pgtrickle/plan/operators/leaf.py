@@ -41,7 +41,7 @@ class Answer(Operator):
     @property
     def input(self) -> Input:
         """What Spark reads of it."""
-        stays = Role.BOTH if self.before is None else Role.NOW
+        stays = Role.ONCE if self.before is None else Role.NOW
         gone = ((self.before.name, Role.BEFORE),) if self.before else ()
         return Input(f"both_{self.now.name}", _fields(self), ((self.now.name, stays), *gone))
 
