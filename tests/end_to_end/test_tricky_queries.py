@@ -129,6 +129,8 @@ def test_first_rows_follow_the_cut(both, followed):
             "select k, count(*) as n from q group by k order by n desc, k limit 2",
             "select x, id from p order by k fetch first 1 rows with ties",
             "select a.id, b.y from p a join q b on a.k = b.k order by b.y desc, a.id limit 3",
+            "select 'one' as word from p order by 1 limit 1 offset 1",
+            "select id from p order by 1 + 1 fetch first 1 rows with ties",
         )
     )
 
@@ -175,3 +177,23 @@ def test_rows_enter_and_leave_as_time_passes(source, stream_table, app):
     assert outcome.action.value == "DIFFERENTIAL"
     assert len(recent.rows()) == 16
     assert groups.rows() == []
+
+
+def test_columns_may_be_called_what_the_engine_calls_its_own(source, followed):
+    source("t(w0 int primary key, w1 int, c0 int, c1 int, n0 int, matches int, found int, l int, r int)",
+           rows=[(1, 1, 1, 2, 3, 4, 5, 6, 7), (2, None, 1, 2, 3, 4, 5, 6, 7)])  # fmt: skip
+    tables = followed(
+        "select a.w0, a.c0, b.c1, b.matches from t a left join t b on a.c0 = b.w0",
+        "select c0, c1 from t full join (select w0 as n1, matches as m from t) u on t.w1 = u.n1",
+        "select w0, w1 in (select c0 from t) as m from t",
+        "select c0, n0, sum(w0) as a0_0, max(n1) as n1 from"
+        " (select c0, n0, w0, count(*) as n1 from t group by c0, n0, w0) s group by c0, n0",
+        "select w0 as l0, l as r0 from t intersect all select w0, l from t",
+        "select w0, (select found from t b where b.w0 = a.c0) as found, r as weight from t a",
+        "select 1 as c3 from t join generate_series(0, 2) as g(c0) on true left join t u on true",
+    )
+    tables.after(
+        "update t set c0 = 2, w1 = 2 where w0 = 1", "insert into t values (3, 3, 3, 3, 3, 3, 3, 3, 3)"
+    )
+    tables.after("delete from t where w0 = 1", "update t set l = 1, c1 = 1, n0 = null")
+    tables.after("delete from t")

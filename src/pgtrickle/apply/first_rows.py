@@ -48,13 +48,12 @@ def fill_state(connection: Connection, state_id: int, target: FirstRows) -> None
     rows = sql.SQL("select {} from ({}) x").format(
         listed(aliased(values, [identifier(c.name) for c in state_columns(target)])), trusted(target.query)
     )
-    fetch = trusted(f" fetch first {target.depth} rows with ties" if target.depth is not None else "")
-    connection.execute(
-        sql.SQL("insert into {} ({}) select {} from ({}) s order by {}{}").format(
-            state, names, names, rows, ordering(target, "s"), fetch
-        ),
-        {},
-    )
+    insert = sql.SQL("insert into {} ({}) select {} from ({}) s").format(state, names, names, rows)
+    if target.depth is not None:
+        insert += sql.SQL(" order by {} fetch first {} rows with ties").format(
+            ordering(target, "s"), sql.Literal(target.depth)
+        )
+    connection.execute(insert, {})
     if target.depth is not None:
         _set_horizon(connection, state_id, target)
 

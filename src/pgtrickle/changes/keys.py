@@ -75,6 +75,7 @@ def _values(lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> li
 
 
 def _among(column: sql.Composable, key: Field, values: list[Any], is_null_safe: bool) -> sql.Composable:
+    column = sql.SQL("({})").format(column)
     present = [value for value in values if value is not None]
     found = sql.SQL("{} = any({})").format(column, _array(key, present))
     if key.carrier.pg_type.endswith("[]"):

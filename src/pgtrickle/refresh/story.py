@@ -225,4 +225,6 @@ def _explained(table: StreamTable, error: PgTrickleError | DatabaseError) -> PgT
     if isinstance(error, PgTrickleError):
         return error
     message = (error.diag.message_primary or str(error)).strip()
-    return RefreshFailed(f"the refresh of {table.name} failed: {message}", hint=error.diag.message_hint)
+    failure = RefreshFailed(f"the refresh of {table.name} failed: {message}", hint=error.diag.message_hint)
+    failure.__cause__ = error
+    return failure

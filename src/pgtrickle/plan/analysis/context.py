@@ -10,6 +10,7 @@ from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source
 from pgtrickle.plan.analysis.limits import MAX_RELATIONS, MAX_SUBQUERIES, exceeded
+from pgtrickle.plan.lowering.internal_names import is_internal
 from pgtrickle.plan.program import WEIGHT
 
 MAX_NAME_BYTES = 60
@@ -67,7 +68,7 @@ class Context:
         while len(base.encode()) > MAX_NAME_BYTES - 4:
             base = base[:-1]
         name, number = base, 1
-        while name in self.taken:
+        while name in self.taken or is_internal(name):
             number += 1
             name = f"{base}_{number}"
         self.taken.add(name)

@@ -75,6 +75,9 @@ def top(block: Block, order: list[Order], cut: Cut, context: Context) -> Block:
     """The rows of the block that LIMIT and OFFSET leave, for each row of a surrounding query."""
     found = keys(block.operator, block.correlated, "LIMIT", context)
     operator, orderings = _orderings(found.operator, order, context)
+    if cut.has_ties and not orderings:
+        # without an order all rows are equal to the last one
+        cut = Cut(None if cut.limit else cut.limit, cut.offset, has_ties=False)
     limited = Top(operator, found.names, orderings, cut.limit, cut.offset, cut.has_ties)
     return replace(block, operator=limited, correlated=found.conditions)
 
