@@ -75,3 +75,33 @@ def test_overflow_is_an_error_and_not_another_number(spark):
     t = pa.table({"v": pa.array([2**62, 2**62], pa.int64())})
     with pytest.raises(SparkFailed, match="overflow"):
         run_small(spark, "select sum(v) as v from t", {"t": t})
+
+
+def test_a_program_that_runs_again_sees_only_its_own_rows(spark):
+    def total(*numbers: int) -> object:
+        t, u = (pa.table({"v": pa.array(part, pa.int64())}) for part in (numbers, numbers[1:]))
+        both = "select count(*) as n, sum(t.v) as v from t left join u on t.v = u.v where u.v is not null"
+        return rows_of(run_small(spark, both, {"t": t, "u": u}))
+
+    assert [total(*range(n)) for n in (3, 5, 2, 0, 4)] == [
+        [(2, 3)],
+        [(4, 10)],
+        [(1, 1)],
+        [(0, None)],
+        [(3, 6)],
+    ]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda n: total(*range(n)), range(2, 9))) == [
+            [(n - 1, sum(range(n)))] for n in range(2, 9)
+        ]
+
+
+def test_rows_of_a_constant_stay_what_they_are(spark):
+    t = pa.table({"v": pa.array([7], pa.int64())})
+    constant = "select t.v, c.w from t left join (values (1)) as c(w) on t.v > c.w"
+    assert [rows_of(run_small(spark, constant, {"t": t.slice(n % 2)})) for n in range(4)] == [
+        [(7, 1)],
+        [],
+        [(7, 1)],
+        [],
+    ]

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from pgtrickle.model.errors import SparkFailed
 from pgtrickle.pipeline.java import require_java
+from pgtrickle.pipeline.prepared import Programs
 from pgtrickle.pipeline.small import warm_small
 from pgtrickle.pipeline.source import PartitionedQuery, Sources
 
@@ -39,6 +40,12 @@ _SMALL: Final = {
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.singleTaskExecution.enabled": "true",
+    # an inner join forgets that its rows are in one partition, and the next one would exchange them; and
+    # rows that the planner has looked at could not be replaced by those of the next window
+    "spark.sql.optimizer.excludedRules": ",".join(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+        for rule in ("EliminateOuterJoin", "ConvertToLocalRelation")
+    ),
     # compiling code takes longer than interpreting a few thousand rows, also when it is compiled once
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -78,6 +85,7 @@ class Spark:
         self._directory = directory
         self.small = _configured(root.newSession(), _SMALL)
         self.large = _configured(root.newSession(), _LARGE)
+        self.programs = Programs(self.small)
         self.sources = Sources(self.large)
 
     def warm(self) -> None:

@@ -34,7 +34,7 @@ union all select r.name, cast(null as decimal(38, 0)), -r.weight from r"""
 def run_small(spark: Spark, spark_sql: str, inputs: Mapping[str, pa.Table]) -> pa.Table:
     """The rows of `spark_sql`, which reads the inputs by their names."""
     try:
-        return plan_small(spark.small, spark_sql, inputs).toArrow()
+        return spark.programs.run(spark_sql, inputs)
     except PySparkException as failure:
         raise failed(failure) from failure
 
@@ -48,11 +48,10 @@ def plan_small(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Ta
     removes together with the joins above it.
     """
     held = {name: rows for name, rows in inputs.items() if rows.num_rows}
-    reads = {name: _unfolded(name) if name in held else _empty(rows.schema) for name, rows in inputs.items()}
+    reads = {name: unfolded(name) if name in held else _empty(rows.schema) for name, rows in inputs.items()}
     if not reads:
         return session.sql(spark_sql)
-    packed = pa.table({name: _packed(rows) for name, rows in held.items()})
-    frame = session.createDataFrame(packed).coalesce(1) if held else None
+    frame = session.createDataFrame(packed(held)).coalesce(1) if held else None
     return session.sql(bound(spark_sql, reads), packed=frame)
 
 
@@ -65,14 +64,20 @@ def warm_small(session: SparkSession) -> None:
         plan_small(session, _WARMING_SQL, {"l": left, "r": right}).toArrow()
 
 
-def _packed(rows: pa.Table) -> pa.Array:
+def packed(inputs: Mapping[str, pa.Table]) -> pa.Table:
+    """All inputs in one row."""
+    return pa.table({name: _listed(rows) for name, rows in inputs.items()})
+
+
+def _listed(rows: pa.Table) -> pa.Array:
     """The rows as one list of structs."""
     columns = [column.combine_chunks() for column in rows.columns]
     structs = pa.StructArray.from_arrays(columns, fields=list(rows.schema))
     return pa.ListArray.from_arrays(pa.array([0, len(structs)], pa.int32()), structs)
 
 
-def _unfolded(name: str) -> str:
+def unfolded(name: str) -> str:
+    """The rows of an input, read from the row that it travels in."""
     return f"select inline({plain(quoted(name))}) from {{packed}}"  # noqa: S608 (the name is quoted)
 
 

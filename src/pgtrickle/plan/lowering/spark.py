@@ -102,7 +102,7 @@ def _flatten(
         conditions.append(spark_expression(op.condition, op.child.columns))
     elif isinstance(op, Join) and not on:
         _flatten(op.left, "", read, parts, conditions)
-        _flatten(op.right, join_condition(op), read, parts, conditions)
+        _flatten(op.right, join_condition(op, len(parts)), read, parts, conditions)
     elif isinstance(op, (Leaf, Answer)):
         parts.append((op.input.name, on))
     else:

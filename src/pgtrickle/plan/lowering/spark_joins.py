@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
 from pgtrickle.plan.lowering.spark_text import folded, names, union
 from pgtrickle.plan.operators import Column, Join, Mark, Operator, OuterJoin
@@ -14,10 +13,11 @@ def region(parts: list[tuple[str, str]], columns: Iterable[Column], conditions: 
     """Inner joins in one SELECT: relations, each with its condition to the ones before it.
 
     The weights multiply at each end. Columns have one name in the whole plan, so only weights are
-    told apart by their relation.
+    told apart by their relation. The joins are written as left ones, of which the condition on the
+    weights leaves what an inner join has: after an inner join Spark would exchange the rows again.
     """
     joined = "".join(
-        f"{' join ' if number else ''}{relation} t{number}{f' on {on}' if number else ''}"
+        f"{' left join ' if number else ''}{relation} t{number}{f' on {on}' if number else ''}"
         for number, (relation, on) in enumerate(parts)
     )
     before, now = (" * ".join(f"t{number}.w{end}" for number in range(len(parts))) for end in (0, 1))
@@ -25,12 +25,24 @@ def region(parts: list[tuple[str, str]], columns: Iterable[Column], conditions: 
     return f"select {names(columns)}{before} as w0, {now} as w1 from {joined} where {where}"
 
 
-def join_condition(op: Join) -> str:
-    """What makes two rows of a join a pair."""
+def join_condition(op: Join, position: int) -> str:
+    """What makes two rows of a join a pair; the right one is at this position of its region."""
     parts = [f"{spark_name(left)} = {spark_name(right)}" for left, right in op.on]
     if op.condition:
         parts.append(spark_expression(op.condition, op.columns))
-    return " and ".join(parts) or "true"
+    return _conjunction(parts if op.on else [_any_pair("t0.w0", f"t{position}.w0"), *parts])
+
+
+def _any_pair(left: str, right: str) -> str:
+    """True of two weights, which are never null.
+
+    A join without an equation would be a broadcast, which is a job of its own.
+    """
+    return f"({left} is null) = ({right} is null)"
+
+
+def _conjunction(parts: list[str]) -> str:
+    return " and ".join(parts)
 
 
 def mark(op: Mark, left: str, right: str) -> str:
@@ -53,7 +65,7 @@ def outer_join(op: OuterJoin, left: str, right: str) -> str:
         f"select {listed}l.w0, l.w1, coalesce(sum(r.w0), 0L) as c0, coalesce(sum(r.w1), 0L) as c1,"
         f" collect_list({matched}) as matches"
         f" from ({folded(op.left.columns, left)}) l left join ({right}) r"
-        f" on {_matching(op, op.on, op.condition)} group by {listed}l.w0, l.w1"
+        f" on {_matching(op, 'w0')} group by {listed}l.w0, l.w1"
     )
     made = ", ".join([spark_name(c.name) for c in op.right.columns] + ["w0", "w1"])
     unfolded = f"inline(concat(matches, array({padding}))) as ({made})"
@@ -67,7 +79,7 @@ def _alone_on_the_right(op: OuterJoin, left: str, right: str) -> str:
     counted = (
         f"select {listed}r.w0, r.w1, coalesce(sum(l.w0), 0L) as c0, coalesce(sum(l.w1), 0L) as c1"
         f" from ({folded(op.right.columns, right)}) r left join ({left}) l"
-        f" on {_matching(op, op.on, op.condition)} group by {listed}r.w0, r.w1"
+        f" on {_matching(op, 'w0')} group by {listed}r.w0, r.w1"
     )
     columns = _nulls(op.left.columns) + names(op.right.columns)
     return (
@@ -85,22 +97,21 @@ def _counted(op: Mark, left: str, right: str) -> str:
         counts = f"select {keys}sum(w0) as c0, sum(w1) as c1 from ({right}){group}"
         return (
             f"select {listed}l.w0, l.w1, coalesce(r.c0, 0L) as c0, coalesce(r.c1, 0L) as c1"
-            f" from ({left}) l left join ({counts}) r on {_matching(op, op.on, None)}"
+            f" from ({left}) l left join ({counts}) r on {_matching(op, 'c0')}"
         )
     return (
         f"select {listed}l.w0, l.w1, coalesce(sum(r.w0), 0L) as c0, coalesce(sum(r.w1), 0L) as c1"
         f" from ({folded(op.left.columns, left)}) l left join ({right}) r"
-        f" on {_matching(op, op.on, op.condition)} group by {listed}l.w0, l.w1"
+        f" on {_matching(op, 'w0')} group by {listed}l.w0, l.w1"
     )
 
 
-def _matching(
-    op: Join | Mark | OuterJoin, on: tuple[tuple[str, str], ...], condition: Expression | None
-) -> str:
-    parts = [f"l.{spark_name(left)} = r.{spark_name(right)}" for left, right in on]
-    if condition:
-        parts.append(spark_expression(condition, _sides(op)))
-    return " and ".join(parts) or "true"
+def _matching(op: Mark | OuterJoin, weight: str) -> str:
+    """What makes two rows a pair; the right one has this weight."""
+    parts = [f"l.{spark_name(left)} = r.{spark_name(right)}" for left, right in op.on]
+    if op.condition:
+        parts.append(spark_expression(op.condition, _sides(op)))
+    return _conjunction(parts if op.on else [_any_pair("l.w0", f"r.{weight}"), *parts])
 
 
 def _sides(op: Operator) -> tuple[Column, ...]:
