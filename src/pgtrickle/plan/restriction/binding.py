@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from pgtrickle.model.stream_table import RelationId
@@ -42,10 +41,12 @@ from pgtrickle.plan.operators import (
 )
 from pgtrickle.plan.program import Read
 from pgtrickle.plan.restriction.answers import answer_of, constant
+from pgtrickle.plan.restriction.meeting import met_by
+from pgtrickle.plan.restriction.messages import Messages
 from pgtrickle.plan.restriction.passing import padded, places, wants_from
 from pgtrickle.plan.restriction.reading import Reads, inputs_of, reachable
-from pgtrickle.plan.restriction.region import has_index, is_region, region_of, with_leaves
-from pgtrickle.plan.restriction.wants import EVERYTHING, Needs, Want, renamed
+from pgtrickle.plan.restriction.region import is_region, with_leaves
+from pgtrickle.plan.restriction.wants import EVERYTHING, Needs, each, renamed
 from pgtrickle.plan.trees import with_children
 
 
@@ -56,6 +57,7 @@ class Binding:
     changed: frozenset[RelationId]
     _reads: Reads = field(init=False)
     _known: dict[tuple[int, bool, Needs], Operator] = field(default_factory=dict)
+    _met: set[int] = field(default_factory=set)
     _is_inside: bool = False
 
     def __post_init__(self) -> None:
@@ -101,6 +103,26 @@ class Binding:
         safe = [(ours, theirs) for ours, theirs in pairs if not (is_null_safe and padded(op, theirs))]
         return wants_from(self.bound(op, needs), safe, is_null_safe=is_null_safe)
 
+    def own_keys(self, op: Operator) -> Needs:
+        """The keys of an operator's groups that the change of its child touches, over its own columns."""
+        if isinstance(op, Aggregate):
+            pairs = [(k.column.name, k.expression.column) for k in op.keys if k.expression.column is not None]
+        elif isinstance(op, (Window, Top)):
+            pairs = [(name, name) for name in op.partition]
+        elif isinstance(op, Single):
+            pairs = [(name, name) for name in op.keys]
+        else:
+            pairs = [(c.name, c.name) for c in op.columns]
+        return self.changed_keys(op.children[0], pairs, is_null_safe=True)
+
+    def complete_if_met(self, groups: Operator) -> None:
+        """Read a changed group as a whole only where it is needed: others say which ones they meet."""
+        self._met.add(id(groups))
+
+    def touched(self, groups: Operator) -> Needs:
+        """The groups that must be read as a whole because they changed."""
+        return () if id(groups) in self._met else self.own_keys(groups)
+
     def _finished(self, op: Operator) -> Operator:
         if isinstance(op, Leaf):
             return self._reads.finished(op)
@@ -109,86 +131,15 @@ class Binding:
     def _evaluated(self, op: Evaluated, needs: Needs) -> Operator:
         was_inside, self._is_inside = self._is_inside, True
         child = self.bound(op.child, needs)
-        own = _own_keys(self, op.child) if isinstance(op.child, (Aggregate, Window, Top)) else ()
+        own = self.touched(op.child) if isinstance(op.child, (Aggregate, Window, Top)) else ()
         self._is_inside = was_inside
         if was_inside:
             return child
-        return answer_of(child, op.columns, (*needs, *own) if own else (), self._reads)
+        has_kept = own or id(op.child) in self._met
+        return answer_of(child, op.columns, (*needs, *own) if has_kept else (), self._reads)
 
     def _region(self, op: Operator, needs: Needs) -> Operator:
-        return with_leaves(op, iter(_Messages(self, op, needs).leaves()))
-
-
-class _Messages:
-    """Carries keys through a region: what a leaf gives to a neighbour does not depend on that one."""
-
-    def __init__(self, binding: Binding, op: Operator, needs: Needs) -> None:
-        self._binding = binding
-        self._region = region_of(op)
-        self._known: dict[tuple[int, int], Needs] = {}
-        self._entries: list[list[Want]] = [[] for _ in self._region.leaves]
-        self._direct: list[list[Want]] = [[] for _ in self._region.leaves]
-        for want in needs:
-            self._enter(want)
-
-    def leaves(self) -> list[Operator]:
-        """The leaves, bound with all that the others ask of them."""
-        numbers = range(len(self._region.leaves))
-        asked = [
-            (
-                *self._entries[n],
-                *self._direct[n],
-                *(w for e in self._region.at(n) for w in self._sent(e, e.other(n))),
-            )
-            for n in numbers
-        ]
-        return [
-            self._binding.bound(leaf, _each(needs))
-            for leaf, needs in zip(self._region.leaves, asked, strict=True)
-        ]
-
-    def _enter(self, want: Want) -> None:
-        """Let a need in: at every leaf if all have its columns, else where it serves best."""
-        own = [want.over(partial(self._region.place, n)) for n in range(len(self._region.leaves))]
-        if all(len(one.columns) == len(want.columns) for one in own):
-            for number, one in enumerate(own):
-                self._direct[number].append(one)
-            return
-        best = max(range(len(own)), key=lambda n: self._rank(n, own[n]))
-        self._entries[best].append(own[best])
-
-    def _rank(self, leaf: int, want: Want) -> tuple[bool, bool, int]:
-        indexed = any(has_index(self._region.leaves[leaf], name) for name in want.columns)
-        return bool(want.columns), indexed, len(want.columns)
-
-    def _sent(self, edge: Any, leaf: int) -> Needs:
-        """What the rows of a leaf ask of its neighbour on this edge."""
-        there = edge.other(leaf)
-        if (leaf, there) not in self._known:
-            asked: list[Want] = list(self._entries[leaf])
-            for other in self._region.at(leaf):
-                if other is not edge:
-                    asked += self._sent(other, other.other(leaf))
-            self._known[leaf, there] = self._binding.keys(
-                self._region.leaves[leaf],
-                _each(asked),
-                edge.pairs_from(leaf),
-                is_null_safe=False,
-            )
-        return self._known[leaf, there]
-
-
-def _own_keys(binding: Binding, op: Operator) -> Needs:
-    """The keys of an operator's groups that the change of its child touches, over its own columns."""
-    if isinstance(op, Aggregate):
-        pairs = [(k.column.name, k.expression.column) for k in op.keys if k.expression.column is not None]
-    elif isinstance(op, (Window, Top)):
-        pairs = [(name, name) for name in op.partition]
-    elif isinstance(op, Single):
-        pairs = [(name, name) for name in op.keys]
-    else:
-        pairs = [(c.name, c.name) for c in op.columns]
-    return binding.changed_keys(op.children[0], pairs, is_null_safe=True)
+        return with_leaves(op, iter(Messages(self, op, needs).leaves()))
 
 
 def _linear(binding: Binding, op: Operator, needs: Needs) -> tuple[Operator, ...]:
@@ -202,7 +153,7 @@ def _union_all(binding: Binding, op: UnionAll, needs: Needs) -> tuple[Operator, 
 
 def _grouped(binding: Binding, op: Aggregate | Distinct, needs: Needs) -> tuple[Operator, ...]:
     """Whole groups, of the keys that the change touches and of those that are needed."""
-    below = renamed((*needs, *_own_keys(binding, op)), places(op))
+    below = renamed((*needs, *binding.touched(op)), places(op))
     return (binding.bound(op.child, below),)
 
 
@@ -213,7 +164,7 @@ def _partitioned(binding: Binding, op: Window | Top | Single, needs: Needs) -> t
     direct = tuple(want for want in below if set(want.columns) <= set(keys))
     others = tuple(want for want in below if want not in direct)
     reached = binding.keys(op.child, others, [(name, name) for name in keys], is_null_safe=True)
-    return (binding.bound(op.child, _each((*direct, *reached))),)
+    return (binding.bound(op.child, each((*direct, *reached))),)
 
 
 def _set_operation(binding: Binding, op: SetOperation, needs: Needs) -> tuple[Operator, ...]:
@@ -222,29 +173,30 @@ def _set_operation(binding: Binding, op: SetOperation, needs: Needs) -> tuple[Op
     for side in op.children:
         pairs = [(ours.name, theirs.name) for ours, theirs in zip(op.columns, side.columns, strict=True)]
         asked += binding.changed_keys(side, pairs, is_null_safe=True)
-    return tuple(binding.bound(side, renamed(_each(asked), _positions(op, side))) for side in op.children)
+    return tuple(binding.bound(side, renamed(each(asked), _positions(op, side))) for side in op.children)
 
 
 def _paired(binding: Binding, op: Mark | OuterJoin, needs: Needs) -> tuple[Operator, ...]:
     """Rows of the left that changed, are needed, or match what did on the right; all their matches."""
     left_needs, right_needs, gates = _sides(op, needs)
     to_right = [(right, left) for left, right in op.on]
-    from_right = binding.keys(op.right, right_needs, list(op.on), is_null_safe=False)
+    met = () if right_needs or _keeps_right(op) else met_by(binding, op.right, list(op.on))
+    from_right = met or binding.keys(op.right, right_needs, list(op.on), is_null_safe=False)
     left_asked = [*left_needs, *gates, *from_right]
     right_asked = [*right_needs, *gates]
-    if isinstance(op, OuterJoin) and op.keeps_right:
+    if _keeps_right(op):
         from_left = binding.keys(op.left, left_needs, to_right, is_null_safe=False)
         left_asked += renamed(from_left, dict(to_right))
         right_asked += [*from_left, *renamed(from_right, dict(op.on))]
-    elif left_needs or gates or binding.is_changed(op.left):
-        right_asked += binding.keys(op.left, _each(left_asked), to_right, is_null_safe=False)
+    elif met or left_needs or gates or binding.is_changed(op.left):
+        right_asked += binding.keys(op.left, each(left_asked), to_right, is_null_safe=False)
     else:
         right_asked += renamed(from_right, dict(op.on))
-    return binding.bound(op.left, _each(left_asked)), binding.bound(op.right, _each(right_asked))
+    return binding.bound(op.left, each(left_asked)), binding.bound(op.right, each(right_asked))
 
 
-def _each(needs: Iterable[Want]) -> Needs:
-    return tuple(dict.fromkeys(needs))
+def _keeps_right(op: Mark | OuterJoin) -> bool:
+    return isinstance(op, OuterJoin) and op.keeps_right
 
 
 def _sides(op: Mark | OuterJoin, needs: Needs) -> tuple[Needs, Needs, Needs]:
@@ -252,7 +204,7 @@ def _sides(op: Mark | OuterJoin, needs: Needs) -> tuple[Needs, Needs, Needs]:
 
     A null in a column of a side that may be padded stands for rows of the other side.
     """
-    is_full = isinstance(op, OuterJoin) and op.keeps_right
+    is_full = _keeps_right(op)
     left, right, gates = [], [], []
     for want in needs:
         ours, theirs = want.within(op.left.names), want.within(op.right.names)

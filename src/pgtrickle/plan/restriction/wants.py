@@ -6,7 +6,7 @@ always be widened: to fewer of its columns, and at last to all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pgtrickle.plan.program import KeyColumns
@@ -55,3 +55,8 @@ EVERYTHING = Want((), None, False)
 def renamed(needs: Needs, places: Mapping[str, str]) -> Needs:
     """Needs over the columns that these stand for."""
     return tuple(dict.fromkeys(want.over(places.get) for want in needs))
+
+
+def each(needs: Iterable[Want]) -> Needs:
+    """The needs, each once."""
+    return tuple(dict.fromkeys(needs))
