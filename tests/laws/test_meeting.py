@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgtrickle.plan.expressions import column
@@ -46,7 +46,7 @@ def met_groups(draw: st.DrawFn) -> Operator:
     return draw(placements(op))
 
 
-@law
+@settings(law, max_examples=400)
 @given(data=st.data(), op=met_groups(), more=supersets)
 def test_what_is_completed_only_if_met_keeps_the_laws(data, op, more):
     check(op, data.draw(worlds(used(op))), more, data.draw(needs(op)))
