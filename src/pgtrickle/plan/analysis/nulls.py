@@ -26,9 +26,10 @@ from pgtrickle.plan.operators import (
 )
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+QUANTIFIERS = (exp.Any, exp.All)
 
 _STRICT = (
-    *COMPARISONS, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe, exp.Paren, exp.Cast,
+    *COMPARISONS, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Paren, exp.Cast,
     exp.Not, exp.Like, exp.ILike, exp.Extract, exp.Between,
 )  # fmt: skip
 """Null as soon as any of their operands is."""
@@ -42,6 +43,10 @@ _STRICT_FUNCTIONS = frozenset(
     }
 )  # fmt: skip
 
+_TEXT_FUNCTIONS = frozenset(
+    {"lower", "upper", "btrim", "ltrim", "rtrim", "substr", "to_char", "left", "right"}
+)
+
 
 def is_strict(node: exp.Expr, names: Set[str]) -> bool:
     """Whether the value is surely null when all columns of these names are null."""
@@ -51,12 +56,33 @@ def is_strict(node: exp.Expr, names: Set[str]) -> bool:
         return is_strict(node.this, names)
     if isinstance(node, exp.In):
         return not node.args.get("query") and is_strict(node.this, names)
+    if isinstance(node, COMPARISONS) and isinstance(node.expression, QUANTIFIERS):
+        return _is_strict_over_elements(node.this, node.expression.this.unnest(), names)
+    if isinstance(node, exp.DPipe):
+        # an array takes a null in as an element
+        return _is_text(node) and any(is_strict(part, names) for part in (node.this, node.expression))
     is_known = isinstance(node, exp.Anonymous) and node.name.lower() in _STRICT_FUNCTIONS
     if isinstance(node, _STRICT) or is_known:
         return any(
             is_strict(part, names) for part in node.iter_expressions() if not isinstance(part, exp.DataType)
         )
     return False
+
+
+def _is_strict_over_elements(value: exp.Expr, array: exp.Expr, names: Set[str]) -> bool:
+    """The same of a value compared with elements: where there are none, also null has an answer."""
+    has_elements = isinstance(array, exp.Array) and bool(array.expressions)
+    is_flat = not any(part.find(exp.Array) for part in array.expressions)
+    return is_strict(array, names) or (has_elements and is_flat and is_strict(value, names))
+
+
+def _is_text(node: exp.Expr) -> bool:
+    """Whether the value is surely a text, and no array."""
+    node = node.unnest()
+    if isinstance(node, exp.DPipe):
+        return _is_text(node.this) and _is_text(node.expression)
+    is_function = isinstance(node, exp.Anonymous) and node.name.lower() in _TEXT_FUNCTIONS
+    return is_function or (isinstance(node, exp.Cast) and node.to.is_type("text", "varchar"))
 
 
 def rejects_nulls(node: exp.Expr, names: Set[str]) -> bool:
