@@ -106,3 +106,9 @@ select k from t group by cube (k);
 
 -- the empty set alone
 select 1 as one from t group by ();
+
+-- sets of which nothing is shown
+select 1 as one from u right join (select from t group by grouping sets ((), (k))) s on true;
+
+-- a group of which nothing is shown
+select id, 1 as one from t, (select from u having true) s;

@@ -124,7 +124,9 @@ def _aggregate(op: Aggregate) -> str:
     keys = [f"{key.expression.sql} as {quoted(key.column.name)}" for key in op.keys]
     calls = [f"{call.expression.sql} as {quoted(call.column.name)}" for call in op.calls]
     group = ", ".join(str(number + 1) for number in range(len(op.keys)))
-    tail = f" group by {group}" if group else ""
+    # without keys there is one group, also where nothing is asked of it
+    alone = "" if calls else " having true"
+    tail = f" group by {group}" if group else alone
     return f"select {', '.join(keys + calls)} from {_below(op.child)}{tail}"
 
 
