@@ -13,6 +13,7 @@ from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.plan.analysis import limits
 from pgtrickle.plan.analysis.parsing import parse
+from pgtrickle.plan.compiled import regenerated
 from pgtrickle.plan.operators import Join, Mark, OuterJoin, Single, Top, Window
 from tests.fixtures.databases import TEMPLATE, create_database, drop_database
 from tests.plan.analyst import SETUP, Analyst, evaluated, named_queries
@@ -45,6 +46,12 @@ def test_operators_give_the_rows_of_the_query(analyst, name):
     for seed in SEEDS:
         analyst.fill(seed)
         assert analyst.rows(ours) == analyst.rows(QUERIES[name]), f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_what_our_parser_reads_is_what_postgres_wrote(analyst, name):
+    given = analyst.canonical(QUERIES[name])
+    assert analyst.canonical(regenerated(given)) == given
 
 
 @pytest.mark.parametrize("name", QUERIES)

@@ -72,11 +72,18 @@ def parsed(text: str) -> exp.Expr | None:
         tree = sqlglot.parse_one(text, dialect=Canonical)
     except SqlglotError:
         return None
-    return tree.transform(_as_meant, copy=False)
+    return _as_meant(tree)
 
 
-def _as_meant(node: exp.Expr) -> exp.Expr:
-    return _with_quantifier(_with_negation(node))
+def _as_meant(tree: exp.Expr) -> exp.Expr:
+    """The tree with what the parser takes for something else, also inside of one another."""
+    for node in reversed(list(tree.walk())):
+        meant = _with_quantifier(_with_negation(node))
+        if node is tree:
+            return meant
+        if meant is not node:
+            node.replace(meant)
+    return tree
 
 
 def _with_negation(node: exp.Expr) -> exp.Expr:
