@@ -163,9 +163,9 @@ def _values(op: Values) -> str:
 def _table_function(op: TableFunction) -> str:
     names = ", ".join(quoted(c.name) for c in op.made)
     ordinality = " with ordinality" if op.has_ordinality else ""
-    join = "left join lateral" if op.keeps_child else "cross join lateral"
-    on = " on true" if op.keeps_child else ""
-    return f"select * from {_below(op.child)} {join} {op.call.sql}{ordinality} as f({names}){on}"
+    join = "left join lateral" if op.keeps_child else "join lateral"
+    on = op.condition.sql if op.condition else "true"
+    return f"select * from {_below(op.child)} {join} {op.call.sql}{ordinality} as f({names}) on {on}"
 
 
 def _top(op: Top) -> str:
