@@ -128,6 +128,13 @@ def test_a_condition_on_the_padded_side_makes_the_join_an_inner_one(analyst):
     assert kinds(block, Join, OuterJoin) == [Join]
 
 
+def test_texts_put_together_are_null_with_one_of_them_and_arrays_are_not(analyst):
+    texts = analyst.block("select w.k from w left join t on t.k = w.k where t.s || w.v <> 'ab'")
+    arrays = analyst.block("select w.k from w left join t on t.k = w.k where t.arr || 1 <> array[2]")
+    assert kinds(texts, Join, OuterJoin) == [Join]
+    assert kinds(arrays, Join, OuterJoin) == [OuterJoin]
+
+
 def test_not_in_without_nulls_is_one_mark(analyst):
     block = analyst.block("select id from t where id not in (select z from w)")
     assert kinds(block, Mark) == [Mark]
