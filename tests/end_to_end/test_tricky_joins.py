@@ -187,3 +187,27 @@ def test_comparisons_above_joins_and_groups_are_differential(source, followed, q
     tables = followed(query)
     tables.after("update a set k = null where id = 1", "update b set k = 1 where id = 3")
     tables.after("insert into a values (4, null, 0.5), (5, 1, 9)", "delete from b where id = 2")
+
+
+def test_functions_join_on_every_side(source, followed):
+    source(
+        "t(id int primary key, k int, l int[])",
+        rows=[(1, 1, [1, 2, None]), (2, 3, []), (3, None, None), (4, 0, [0])],
+    )
+    source("u(k int, y int)", rows=[(1, 2), (3, 1), (None, 0)])
+    tables = followed(
+        "select t.id, e.a from t left join lateral unnest(t.l) e(a) on e.a > t.k",
+        "select t.id, u.y, e.a from t left join u on u.k = t.k left join lateral unnest(t.l) e(a)"
+        " on e.a = u.y",
+        "select t.id, g.n from t left join generate_series(0, 3) g(n) on g.n = t.k",
+        "select t.id, g.n from t right join generate_series(0, 3) g(n) on g.n = t.k",
+        "select k, t.id from t full join generate_series(0, 3) g(k) using (k)",
+        "select g.n, count(t.id) as c, count(u.y) as d from generate_series(0, 3) g(n) left join t"
+        " on t.k = g.n left join u on u.k = g.n group by g.n",
+        "select k, t.id from t join generate_series(0, 1) g(k) using (k)",
+    )
+    tables.after("update t set k = 2 where id = 1", "insert into t values (5, 3, '{3,4}')")
+    tables.after("update t set l = l || 7 where id < 4", "delete from u where k = 3")
+    tables.after("update u set y = 7, k = 2", "delete from t where id = 4")
+    tables.after("delete from t", "insert into u values (1, 1)")
+    tables.after("insert into t values (1, 1, '{1}')")

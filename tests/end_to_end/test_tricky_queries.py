@@ -72,6 +72,20 @@ def test_scalar_subqueries_of_nothing_are_null(both, followed):
     )
 
 
+def test_subqueries_that_nobody_reads_leave_the_rows_alone(both, followed):
+    play(
+        followed(
+            "select name from (select (select string_agg(note, ',' order by note) from q) as notes, name"
+            " from p) s",
+            "select n from (select (select percentile_disc(0.5) within group (order by x) from p) as m,"
+            " 1.25 as n from generate_series(0, 1)) s",
+            "select count(*) as n from p, (select string_agg(note, ',' order by note) as notes from q) s",
+            "select p.id, s.y from p left join (select q.k, q.y, a.notes from q, (select"
+            " array_agg(note order by note) as notes from q) a) s on s.k = p.k",
+        )
+    )
+
+
 def test_a_scalar_subquery_with_two_rows_is_an_error_that_names_the_table(source, followed):
     source("p(id int primary key, k int)", rows=[(1, 1)])
     source("q(k int, y int)", rows=[(1, 1)])
@@ -177,23 +191,3 @@ def test_rows_enter_and_leave_as_time_passes(source, stream_table, app):
     assert outcome.action.value == "DIFFERENTIAL"
     assert len(recent.rows()) == 16
     assert groups.rows() == []
-
-
-def test_columns_may_be_called_what_the_engine_calls_its_own(source, followed):
-    source("t(w0 int primary key, w1 int, c0 int, c1 int, n0 int, matches int, found int, l int, r int)",
-           rows=[(1, 1, 1, 2, 3, 4, 5, 6, 7), (2, None, 1, 2, 3, 4, 5, 6, 7)])  # fmt: skip
-    tables = followed(
-        "select a.w0, a.c0, b.c1, b.matches from t a left join t b on a.c0 = b.w0",
-        "select c0, c1 from t full join (select w0 as n1, matches as m from t) u on t.w1 = u.n1",
-        "select w0, w1 in (select c0 from t) as m from t",
-        "select c0, n0, sum(w0) as a0_0, max(n1) as n1 from"
-        " (select c0, n0, w0, count(*) as n1 from t group by c0, n0, w0) s group by c0, n0",
-        "select w0 as l0, l as r0 from t intersect all select w0, l from t",
-        "select w0, (select found from t b where b.w0 = a.c0) as found, r as weight from t a",
-        "select 1 as c3 from t join generate_series(0, 2) as g(c0) on true left join t u on true",
-    )
-    tables.after(
-        "update t set c0 = 2, w1 = 2 where w0 = 1", "insert into t values (3, 3, 3, 3, 3, 3, 3, 3, 3)"
-    )
-    tables.after("delete from t where w0 = 1", "update t set l = 1, c1 = 1, n0 = null")
-    tables.after("delete from t")

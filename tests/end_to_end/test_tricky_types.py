@@ -40,6 +40,9 @@ def test_values_of_every_type_are_followed(source, followed, app):
         "select j -> 'a' as a, count(distinct iv) as n, max(m) as m, min(c) as c from t group by j -> 'a'",
         "select iv, r, b, count(*) as n from t group by iv, r, b",
         "select j, w, mo, count(*) as n from t group by j, w, mo",
+        "select * from t order by m, l nulls first, id limit 2",
+        "select array[m] as m, l, array_agg(id order by id) as ids from t group by m, l"
+        " order by l, m limit 2",
     )
     tables.after(f"insert into t values (1, {one}), (2, {two}), (3, {one})", "insert into t (id) values (4)")
     tables.after("update t set j = '{\"a\": [1.0, 2.500]}', c = 'ab ', iv = '24 hours' where id = 1")

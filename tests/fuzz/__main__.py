@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import ExitStack
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from tests.fixtures.servers import EMBEDDED
+from tests.fuzz.examining import examine, own_analyst
 from tests.fuzz.ground import own_ground
-from tests.fuzz.running import run
+from tests.fuzz.playing import play
+from tests.fuzz.running import Player, run
 
 
 def fuzz(
@@ -19,6 +23,9 @@ def fuzz(
     failures: Annotated[int, typer.Option(help="Stop after so many failures.")] = 1,
     shrink: Annotated[float, typer.Option(help="Seconds to spend on making one failure small.")] = 120,
     pg: Annotated[int, typer.Option(help="Major version of PostgreSQL.")] = EMBEDDED,
+    examines: Annotated[
+        bool, typer.Option("--examine", help="Compare queries with their operators only, without Spark.")
+    ] = False,
     reasons: Annotated[bool, typer.Option("--reasons", help="Tell why queries are FULL.")] = False,
 ) -> None:
     """Play random queries through random windows; a failure is made small and printed."""
@@ -26,8 +33,13 @@ def fuzz(
     logging.getLogger("SQLQueryContextLogger").disabled = True
     first = seed if seed is not None else int(time.time())
     typer.echo(f"SEED={first}")
-    with own_ground(pg) as ground:
-        tally = run(ground, first, seconds=seconds, shrink_seconds=shrink, failures=failures, tell=typer.echo)
+    with ExitStack() as stack:
+        player: Player = (
+            partial(examine, stack.enter_context(own_analyst(pg)))
+            if examines
+            else partial(play, stack.enter_context(own_ground(pg)))
+        )
+        tally = run(player, first, seconds=seconds, shrink_seconds=shrink, failures=failures, tell=typer.echo)
     if reasons:
         for line in tally.reasons_told():
             typer.echo(line)

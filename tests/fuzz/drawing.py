@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from tests.fuzz.tables import Columns, Table
 
 T = TypeVar("T")
+
+ALIASES: Final = (
+    ("w0", "w1", "weight", "n1"),
+    ("count", "k0", "s0", "f0"),
+    ("again", "matches", "found", "l"),
+    ("t", "r", "number_in_order", "rows_in_all"),
+    ("id", "k", "x", "s"),
+)
+"""Names that the engine, or the tables, have too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,7 @@ class Draw(Random):
         self.scalar = scalar
         self.ctes: dict[str, Columns] = {}
         self._named = 0
+        self._aliases = self.choice(ALIASES) if self.chance(0.2) else ()
 
     def chance(self, probability: float) -> bool:
         return self.random() < probability
@@ -69,6 +79,10 @@ class Draw(Random):
     def name(self, letter: str) -> str:
         self._named += 1
         return f"{letter}{self._named}"
+
+    def alias(self, number: int) -> str:
+        """The name of an output, the same for the same place in all queries that stand in one."""
+        return self._aliases[number] if number < len(self._aliases) else f"c{number}"
 
     def some(self, options: Sequence[T], least: int, most: int) -> list[T]:
         """Between `least` and `most` of the options, fewer where there are not so many."""

@@ -24,7 +24,7 @@ def grouped(draw: Draw, scope: Scope, source: str) -> Query:
     if draw.chance(0.15):
         shown |= _computed(draw, groups)
     having = f" having {_test(draw, groups, scope)}" if draw.chance(0.3) else ""
-    outputs = {f"c{n}": item for n, item in enumerate((shown | above).items())}
+    outputs = {draw.alias(n): item for n, item in enumerate((shown | above).items())}
     listed = ", ".join(f"{expression} as {alias}" for alias, (expression, _) in outputs.items())
     sql = f"select {listed}{source}{_group_by(draw, keys, has_sets)}{having}{clause}"
     return Query(sql, {alias: kind for alias, (_, kind) in outputs.items()})
@@ -35,7 +35,7 @@ def _keys(draw: Draw, scope: Scope) -> Columns:
     count = draw.weighted({0: 1.0, 1: 4.0, 2: 2.0, 3: 0.5})
     names = draw.some([name for name, kind in scope.own.items() if kind != "any"], count, count)
     keys = {name: scope.own[name] for name in names}
-    if count and draw.chance(0.15):
+    if count and draw.chance(0.25):
         kind = draw.choice(["int", "text", "bool"])
         key = value(draw, kind, scope.alone, fuel=1)
         if any(name in key for name in scope.own):

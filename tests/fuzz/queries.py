@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 
 from tests.fuzz.aggregates import aggregate
 from tests.fuzz.drawing import Draw, Query, Scope
-from tests.fuzz.expressions import condition, value
+from tests.fuzz.expressions import condition, literal, value
 from tests.fuzz.grouping import grouped
 from tests.fuzz.relations import Relations, relations
 from tests.fuzz.tables import Columns, Table
 from tests.fuzz.windows import windowed
 
 COUNTS = {1: 4.0, 2: 5.0, 3: 2.0, 4: 0.5}
+MOST_ROWS = 100_000
 FEW = {1: 6.0, 2: 2.0}
-KINDS = ("int", "int", "int", "text", "big", "num", "bool", "wide", "date", "stamp", "real")
+KINDS = ("int", "int", "int", "text", "big", "num", "bool", "wide", "date", "stamp", "real", "code", "span")
 
 Shape = Callable[[Draw, int, Columns], Query]
 
@@ -24,12 +25,22 @@ def drawn_query(seed: str, tables: Sequence[Table]) -> str:
     draw = Draw(seed, tables, nested, scalar)
     depth = draw.choice([0, 1, 1, 2, 2, 3])
     prefix = "".join(_common(draw, depth)) if draw.chance(0.22) else ""
-    found = query(draw, depth, {})
+    found = _shaped(draw, depth, {})
     return prefix + (_top(draw, found) if draw.chance(0.12) else found.sql)
 
 
 def query(draw: Draw, depth: int, outer: Columns) -> Query:
-    """A query of any shape that may read the columns around it."""
+    """A query that stands in another and may read the columns around it; now and then with a WITH."""
+    if depth == 0 or not draw.chance(0.08):
+        return _shaped(draw, depth, outer)
+    name, common = draw.name("q"), _shaped(draw, depth - 1, {})
+    draw.ctes[name] = common.columns
+    found = _shaped(draw, depth, outer)
+    del draw.ctes[name]
+    return Query(f"with {name} as ({common.sql}) {found.sql}", found.columns, found.is_ordered)
+
+
+def _shaped(draw: Draw, depth: int, outer: Columns) -> Query:
     shape = draw.weighted(SHAPES)
     return shape(draw, depth, outer)
 
@@ -73,7 +84,7 @@ def _rows(draw: Draw, depth: int, outer: Columns, kinds: Sequence[str] | None = 
     source, where = _source(draw, depth, outer, COUNTS)
     scope = Scope(source.columns, outer, depth)
     wanted = kinds or _kinds(draw, source.columns)
-    outputs = {f"c{n}": (value(draw, kind, scope), kind) for n, kind in enumerate(wanted)}
+    outputs = {draw.alias(n): (value(draw, kind, scope), kind) for n, kind in enumerate(wanted)}
     return Query(f"select {_listed(outputs)} from {source.sql}{where}", _columns(outputs))
 
 
@@ -85,9 +96,9 @@ def _distinct(draw: Draw, depth: int, outer: Columns) -> Query:
 def _distinct_on(draw: Draw, depth: int, outer: Columns) -> Query:
     source, where = _source(draw, depth, outer, FEW)
     keys = draw.some(list(source.columns), 1, 2)
-    outputs = {f"c{n}": (name, source.columns[name]) for n, name in enumerate(keys)}
+    outputs = {draw.alias(n): (name, source.columns[name]) for n, name in enumerate(keys)}
     for kind in draw.some(KINDS, 1, 2):
-        outputs[f"c{len(outputs)}"] = (value(draw, kind, Scope(source.columns)), kind)
+        outputs[draw.alias(len(outputs))] = (value(draw, kind, Scope(source.columns)), kind)
     rest = [name for name in source.columns if name not in keys]
     order = ", ".join([*keys, *(f"{name}{draw.choice(['', ' desc'])}" for name in rest)])
     shown = f"select distinct on ({', '.join(keys)}) {_listed(outputs)}"
@@ -117,12 +128,12 @@ def _windows(draw: Draw, depth: int, outer: Columns) -> Query:
     scope = Scope(source.columns, outer, depth)
     calls, clause = windowed(draw, scope, list(source.columns))
     outputs = {
-        f"c{n}": (value(draw, kind, scope, fuel=1), kind)
+        draw.alias(n): (value(draw, kind, scope, fuel=1), kind)
         for n, kind in enumerate(_kinds(draw, source.columns))
     }
     for call, kind in calls.items():
         shown = f"{call} + 1" if kind in {"int", "big"} and draw.chance(0.1) else call
-        outputs[f"c{len(outputs)}"] = (shown, kind)
+        outputs[draw.alias(len(outputs))] = (shown, kind)
     return Query(f"select {_listed(outputs)} from {source.sql}{where}{clause}", _columns(outputs))
 
 
@@ -143,12 +154,32 @@ def _limited(draw: Draw, depth: int, outer: Columns) -> Query:
 
 
 def _top(draw: Draw, found: Query) -> str:
-    """The first rows of a query, in the order of all its columns."""
+    """The first rows of a query, in the order of all its columns, or of some with their ties."""
     positions = draw.sample(range(1, len(found.columns) + 1), len(found.columns))
     order = ", ".join(f"{p}{draw.choice(['', '', ' desc', ' nulls first'])}" for p in positions)
+    if draw.chance(0.2):
+        few = order.split(", ")[: draw.randint(1, len(positions))]
+        order, ties = ", ".join(few), f"fetch first {draw.randint(1, 3)} rows with ties"
+        return f"{_unordered(draw, found)} order by {order} {ties}"
     offset = f" offset {draw.randint(1, 2)}" if draw.chance(0.3) else ""
-    sql = f"select * from ({found.sql}) {draw.name('r')}" if found.is_ordered else found.sql
-    return f"{sql} order by {order} limit {draw.randint(1, 5)}{offset}"
+    return f"{_unordered(draw, found)} order by {order} limit {draw.randint(1, 5)}{offset}"
+
+
+def _unordered(draw: Draw, found: Query) -> str:
+    return f"select * from ({found.sql}) {draw.name('r')}" if found.is_ordered else found.sql
+
+
+def _constants(draw: Draw, depth: int, outer: Columns) -> Query:
+    """Some of many equal rows, so that it does not matter which; or all rows, under a limit far away."""
+    source, where = _source(draw, depth, outer, FEW)
+    if draw.chance(0.3):
+        found = _rows(draw, depth, outer)
+        return Query(f"{found.sql} limit {MOST_ROWS}", found.columns, is_ordered=True)
+    outputs = {draw.alias(n): (literal(draw, kind), kind) for n, kind in enumerate(draw.some(KINDS, 1, 2))}
+    order = draw.choice(["", " order by 1", " order by 1 + 1"])
+    cut = f"limit {draw.randint(1, 4)}{draw.choice(['', ' offset 2'])}"
+    sql = f"select {_listed(outputs)} from {source.sql}{where}{order} {cut}"
+    return Query(sql, _columns(outputs), is_ordered=True)
 
 
 def _common(draw: Draw, depth: int) -> list[str]:
@@ -199,5 +230,6 @@ SHAPES: dict[Shape, float] = {
     _distinct_on: 0.7,
     _windows: 1.6,
     _set_operation: 1.5,
-    _limited: 0.2,
+    _limited: 0.3,
+    _constants: 0.15,
 }

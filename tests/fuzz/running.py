@@ -9,14 +9,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from typing import Protocol
 
 from pgtrickle.model.stream_table import RefreshMode
-from tests.fuzz.ground import Ground
-from tests.fuzz.playing import WRONG, Failure, Play, play
-from tests.fuzz.rounds import drawn_round
+from tests.fuzz.playing import WRONG, Failure, Play
+from tests.fuzz.rounds import Round, drawn_round
 from tests.fuzz.shrinking import script, shrunk
 
 Tell = Callable[[str], None]
+
+
+class Player(Protocol):
+    """Plays all queries of a round; those with many rows, or none, only if it keeps all."""
+
+    def __call__(self, drawn: Round, *, keeps_all: bool = False) -> list[Play]: ...
+
 
 # names and constants that a reason quotes
 _NAMES = re.compile(r"\b[a-z]_?\d+\b(\.c\d+)?|\d+|'[^']*'|(?<=fuzz\.)\w+")
@@ -67,7 +74,7 @@ class Tally:
 
 
 def run(
-    ground: Ground, seed: int, *, seconds: float, shrink_seconds: float, failures: int, tell: Tell
+    play: Player, seed: int, *, seconds: float, shrink_seconds: float, failures: int, tell: Tell
 ) -> Tally:
     """Play the rounds of this seed and the following ones until so many have failed."""
     tally = Tally()
@@ -76,18 +83,18 @@ def run(
         if time.monotonic() - begun > seconds or len(tally.stories) >= failures:
             return tally
         drawn = drawn_round(number)
-        plays = play(ground, drawn)
+        plays = play(drawn)
         for one in plays:
             tally.add(one)
         tell(f"seed {number}: {tally}, {time.monotonic() - begun:.0f} s")
         for one in plays:
             if one.failure and len(tally.stories) < failures and tally.is_new(one.failure):
-                tally.stories.append(_story(ground, number, one.failure, shrink_seconds))
+                tally.stories.append(_story(play, number, one.failure, shrink_seconds))
                 tell(tally.stories[-1])
     return tally
 
 
-def _story(ground: Ground, seed: int, failure: Failure, seconds: float) -> str:
-    player = partial(play, ground, keeps_all=True)
+def _story(play: Player, seed: int, failure: Failure, seconds: float) -> str:
+    player = partial(play, keeps_all=True)
     small, how = shrunk(player, drawn_round(seed), failure, seconds=seconds)
     return "\n".join([f"-- found by SEED={seed}", *script(small, how)])

@@ -21,6 +21,8 @@ TYPES: Final = {
     "stamp": "timestamp",
     "ints": "int[]",
     "json": "jsonb",
+    "code": "char(2)",
+    "span": "interval",
 }
 """The kinds of values, and their types."""
 
@@ -37,6 +39,9 @@ VALUES: Final = {
     "date": ("date '2024-01-01'", "date '2024-02-29'", "date '2024-03-01'", "date 'infinity'"),
     "stamp": ("timestamp '2024-01-01 00:00'", "timestamp '2024-01-01 12:30'", "timestamp '2024-02-29'"),
     "ints": ("'{}'::int[]", "'{1}'::int[]", "'{1,1,2}'::int[]", "'{3,NULL}'::int[]"),
+    # equal codes and equal spans that are written differently
+    "code": ("'a'::char(2)", "'a '::char(2)", "'B'::char(2)", "''::char(2)"),
+    "span": ("interval '1 day'", "interval '24 hours'", "interval '1 month'", "interval '-1 day'"),
     "json": ("'[]'::jsonb", "'[1,2]'::jsonb", "'[\"a\",null]'::jsonb"),
 }
 _NULLS = 0.25
@@ -90,8 +95,8 @@ def drawn_tables(draw: Random) -> tuple[Table, ...]:
             key=("id",) if has_keys else (),
             required=("k",) if is_required else (),
         ),
-        Table("gamma", {"k": "int", "x": "int", "s": "text"}),
-        Table("delta", {"k": "int", "g": "text", "p": "wide", "b": "bool", "t": "stamp"}),
+        Table("gamma", {"k": "int", "x": "int", "s": "text", "c": "code"}),
+        Table("delta", {"k": "int", "g": "text", "p": "wide", "b": "bool", "t": "stamp", "i": "span"}),
         Table(
             "epsilon",
             {"k": "int", "l": "int", "f": "real", "n": "ints", "j": "json"},

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from tests.fuzz.batches import Kind
+from tests.fuzz.examining import examine, own_analyst
 from tests.fuzz.ground import ground
-from tests.fuzz.playing import Failure, Play
+from tests.fuzz.playing import Failure, Play, play
 from tests.fuzz.rounds import Round, drawn_round
 from tests.fuzz.running import run
 from tests.fuzz.shrinking import script, shrunk
@@ -25,7 +27,18 @@ SEED = 1
 @pytest.mark.timeout(SECONDS + 240)
 def test_random_stream_tables_equal_their_queries_after_every_window(database, engine):
     with ground(database, engine) as ready:
-        tally = run(ready, SEED, seconds=SECONDS, shrink_seconds=60, failures=1, tell=lambda _: None)
+        tally = run(
+            partial(play, ready), SEED, seconds=SECONDS, shrink_seconds=60, failures=1, tell=lambda _: None
+        )
+    assert not tally.stories, "\n".join(tally.stories)
+    assert tally.followed > 10
+
+
+@pytest.mark.timeout(120)
+def test_the_operators_of_random_queries_give_the_rows_of_the_queries():
+    with own_analyst() as analyst:
+        player = partial(examine, analyst)
+        tally = run(player, SEED, seconds=20, shrink_seconds=30, failures=1, tell=lambda _: None)
     assert not tally.stories, "\n".join(tally.stories)
     assert tally.followed > 10
 

@@ -38,6 +38,8 @@ AGGREGATING: Final = {
     "max({num})": "num",
     "sum({wide})": "wide",
     "bool_or({bool})": "bool",
+    "count(*) filter (where {bool})": "big",
+    "max({span})": "span",
 }
 _BOUNDS: Final = (
     "unbounded preceding and current row",
@@ -109,7 +111,7 @@ def _direction(draw: Draw) -> str:
 
 
 def _filled(draw: Draw, chosen: str, scope: Scope) -> str:
-    for kind in ("int", "text", "num", "wide", "bool"):
+    for kind in ("int", "text", "num", "wide", "bool", "span"):
         hole = f"{{{kind}}}"
         if hole in chosen:
             return chosen.replace(hole, value(draw, kind, scope.alone, fuel=1))

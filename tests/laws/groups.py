@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from pgtrickle.plan.operators import Aggregate, Ordering, Single, TableFunction, Top, Values, Window
-from tests.laws.expressions import Named, meaning_of, parsed, value
+from tests.laws.expressions import Named, is_true, meaning_of, parsed, value
 from tests.laws.rows import Row, Rows, naming, positions
 
 Weighted = list[tuple[Named, int]]
@@ -134,15 +134,20 @@ def made(op: TableFunction, rows: Rows) -> Rows:
     """The only function here is generate_series."""
     series = parsed(op.call.sql)
     start, end = meaning_of(series.args["start"]), meaning_of(series.args["end"])
-    named = naming(op.child)
+    named, beside = naming(op.child), naming(op)
+
+    def is_counted(one: Row) -> bool:
+        return op.condition is None or is_true(op.condition, beside(one))
+
     for row, weight in rows:
         known = named(row)
         first, last = start(known), end(known)
         numbers = [] if first is None or last is None else list(range(first, last + 1))
         rowset: list[Row] = [(n, i + 1) if op.has_ordinality else (n,) for i, n in enumerate(numbers)]
-        if op.keeps_child and not rowset:
-            rowset = [(None,) * len(op.made)]
-        yield from ((row + one, weight) for one in rowset)
+        found = [row + one for one in rowset if is_counted(row + one)]
+        if op.keeps_child and not found:
+            found = [row + (None,) * len(op.made)]
+        yield from ((one, weight) for one in found)
 
 
 def listed(op: Values) -> Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -154,7 +155,8 @@ def table_functions(draw: st.DrawFn, child: Operator, names: Names) -> Operator:
     has_ordinality = draw(st.booleans())
     made = tuple(names.column("g", INTEGER) for _ in range(1 + has_ordinality))
     text = f"generate_series(1, {draw(scalars(child)).sql})"
-    return TableFunction(child, expression(text), made, has_ordinality, draw(st.booleans()))
+    function = TableFunction(child, expression(text), made, has_ordinality, draw(st.booleans()))
+    return replace(function, condition=draw(st.none() | conditions(function)))
 
 
 @st.composite

@@ -68,6 +68,10 @@ class Analyst:
         )
         return analysed(parse(definition.query), Context(definition, self._types))
 
+    def canonical(self, query: str) -> str:
+        """The text that PostgreSQL has of a query."""
+        return canonical(self.connection, self._qualified(query)).query
+
     def rows(self, query: str) -> list[str]:
         """The rows of a query as PostgreSQL writes them, in some order that depends on nothing else."""
         with self.connection.cursor() as cursor:

@@ -8,6 +8,15 @@ from pgtrickle.model.names import RelationName, quoted
 from pgtrickle.plan.program import Cut, FirstRows, MergedGroups, Output
 from pgtrickle.postgres.connection import Connection, sql
 
+_ROW_INDEX = sql.SQL("""
+do $body$
+begin
+    create index if not exists {index} on {table} (hash_record_extended(row({matches}), 0));
+exception when invalid_object_definition then
+    null; -- the text of a value is not fixed for ever: the few rows of the state are read without an index
+end $body$
+""")
+
 _HASHED = frozenset(
     {"smallint", "integer", "bigint", "text", "date", "uuid", "boolean", "real", "double precision"}
     | {"timestamp without time zone", "timestamp with time zone"}
@@ -32,7 +41,8 @@ def state_columns(target: FirstRows | MergedGroups) -> tuple[Column, ...]:
 
 def _column(number: int, output: Output) -> Column:
     name = f"c{number}"
-    is_hashed = output.pg_type in _HASHED or output.pg_type.startswith(("numeric", "character varying"))
+    element = output.pg_type.removesuffix("[]")
+    is_hashed = element in _HASHED or element.startswith(("numeric", "character varying"))
     return Column(name, output.pg_type, quoted(name) if is_hashed else f"({quoted(name)})::text")
 
 
@@ -52,10 +62,11 @@ def create_ordered_state(connection: Connection, state_id: int, target: FirstRow
         sql.SQL("create table if not exists {} ({})").format(horizon, listed(map(_typed, columns))), {}
     )
     connection.execute(
-        sql.SQL("create index if not exists {} on {} (hash_record_extended(row({}), 0))").format(
-            trusted(quoted(f"state_{state_id}_row")), table, listed(trusted(c.match) for c in columns)
-        ),
-        {},
+        _ROW_INDEX.format(
+            index=trusted(quoted(f"state_{state_id}_row")),
+            table=table,
+            matches=listed(trusted(c.match) for c in columns),
+        )
     )
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
 from pgtrickle.changes.relations import CHANGE, Ends, among, carried, native, where, window
-from pgtrickle.plan.program import Part, Read, Version
+from pgtrickle.plan.program import WEIGHT, Part, Read, Version
 from pgtrickle.postgres.connection import sql
 
 
@@ -21,9 +21,9 @@ def answer_query(read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None) 
     ]
     heading = sql.SQL("with {} ").format(sql.SQL(", ").join(parts)) if parts else sql.SQL("")
     kept = any_of(read.lookups, tables) if read.lookups else ALWAYS
-    return sql.SQL("{}select {} from ({}) as t{}").format(
-        heading, carried(read), trusted(read.query), among([kept])
-    )
+    # rows without columns would be none once they have travelled
+    listed = carried(read) if read.fields else sql.SQL("1::bigint as {}").format(sql.Identifier(WEIGHT))
+    return sql.SQL("{}select {} from ({}) as t{}").format(heading, listed, trusted(read.query), among([kept]))
 
 
 def is_empty_answer(read: Read, tables: Mapping[str, pa.Table]) -> bool:

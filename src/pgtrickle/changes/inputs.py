@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,17 +25,16 @@ def _weighted(table: pa.Table, role: Role) -> pa.Table:
     if AGAIN in table.column_names:
         table = table.filter(pc.invert(table.column(AGAIN))).drop_columns([AGAIN])
     zero, one = pa.scalar(0, pa.int64()), pa.scalar(1, pa.int64())
-    weight = table.column(WEIGHT) if WEIGHT in table.column_names else None
-    rows = table.drop_columns([WEIGHT]) if weight is not None else table
-    if role is Role.CHANGE:
-        assert weight is not None
-        ends = (pc.max_element_wise(pc.negate(weight), zero), pc.max_element_wise(weight, zero))
-    elif weight is not None:
-        ends = (weight, weight)
-    else:
-        none, once = (pa.repeat(value, rows.num_rows) for value in (zero, one))
-        ends = (none if role is Role.NOW else once, none if role is Role.BEFORE else once)
-    return rows.append_column(BEFORE, ends[0]).append_column(NOW, ends[1])
+    none = pa.repeat(zero, table.num_rows)
+    weight: Any = pa.repeat(one, table.num_rows)
+    if WEIGHT in table.column_names:
+        weight, table = table.column(WEIGHT), table.drop_columns([WEIGHT])
+    before, now = {
+        Role.CHANGE: (pc.max_element_wise(pc.negate(weight), zero), pc.max_element_wise(weight, zero)),
+        Role.NOW: (none, weight),
+        Role.BEFORE: (weight, none),
+    }.get(role, (weight, weight))
+    return table.append_column(BEFORE, before).append_column(NOW, now)
 
 
 def _folded(table: pa.Table, one: Input) -> pa.Table:

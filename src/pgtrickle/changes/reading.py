@@ -35,8 +35,8 @@ def fields_of(read: Read) -> tuple[Field, ...]:
 
 
 def has_weight(read: Read) -> bool:
-    """Whether the rows of a read count more, or less, than once."""
-    return read.kind is not ReadKind.ANSWER
+    """Whether the rows of a read count more, or less, than once, or have nothing else to be seen by."""
+    return read.kind is not ReadKind.ANSWER or not read.fields
 
 
 def _table(read: Read, connection: Connection, ends: Ends, tables: Mapping[str, pa.Table]) -> pa.Table:

@@ -105,6 +105,7 @@ def _expressions(op: Operator) -> Iterator[Expression]:
                 yield from (call.expression for call in part.calls)
             case TableFunction():
                 yield part.call
+                yield from [part.condition] if part.condition else []
             case _:
                 pass
 

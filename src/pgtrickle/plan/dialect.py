@@ -72,7 +72,18 @@ def parsed(text: str) -> exp.Expr | None:
         tree = sqlglot.parse_one(text, dialect=Canonical)
     except SqlglotError:
         return None
-    return tree.transform(_with_negation, copy=False)
+    return _as_meant(tree)
+
+
+def _as_meant(tree: exp.Expr) -> exp.Expr:
+    """The tree with what the parser takes for something else, also inside of one another."""
+    for node in reversed(list(tree.walk())):
+        meant = _with_quantifier(_with_negation(node))
+        if node is tree:
+            return meant
+        if meant is not node:
+            node.replace(meant)
+    return tree
 
 
 def _with_negation(node: exp.Expr) -> exp.Expr:
@@ -80,6 +91,14 @@ def _with_negation(node: exp.Expr) -> exp.Expr:
     test = node.this if isinstance(node, exp.Not) else None
     if isinstance(test, exp.Is) and isinstance(test.expression, exp.Boolean):
         return exp.Is(this=test.this, expression=test.expression, negate=True)
+    return node
+
+
+def _with_quantifier(node: exp.Expr) -> exp.Expr:
+    """`ALL (array)` as a quantifier, like `ANY (array)`; the parser makes it a call of a function."""
+    if isinstance(node, exp.Anonymous) and isinstance(node.this, str) and node.this.lower() == "all":
+        (array,) = node.expressions
+        return exp.All(this=exp.Paren(this=array))
     return node
 
 

@@ -65,7 +65,7 @@ def label(op: Operator) -> str:
         case Single():
             return f"one row at most for each ({', '.join(op.keys)})" if op.keys else "one row at most"
         case TableFunction():
-            return f"rows of {op.call}"
+            return f"rows of {op.call}" + (f" where {op.condition}" if op.condition else "")
         case Values():
             return f"values {op.query[:60]}"
         case Evaluated():

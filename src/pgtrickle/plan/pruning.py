@@ -126,7 +126,8 @@ def _window(op: Window, names: Names) -> Operator:
 
 
 def _table_function(op: TableFunction, names: Names) -> Operator:
-    return replace(op, child=_pruned(op.child, (names & op.child.names) | op.call.columns))
+    read = names | op.call.columns | (op.condition.columns if op.condition else frozenset())
+    return replace(op, child=_pruned(op.child, read & op.child.names))
 
 
 def _evaluated(op: Evaluated, names: Names) -> Operator:

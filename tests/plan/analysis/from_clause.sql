@@ -183,3 +183,47 @@ select v.a, t.id from (values (1, 'a'), (null, 'b')) v(a, b) left join t on t.k 
 
 -- lateral distinct of outer columns
 select t.id, l.x from t, lateral (select distinct t.x from w) l;
+
+-- left join of a function under a condition
+select t.id, e.a from t left join lateral unnest(t.arr) e(a) on e.a > 1;
+
+-- left join of a function under a condition on both
+select t.id, u.y, e.a, e.n from t left join u on u.k = t.k
+left join lateral unnest(t.arr) with ordinality e(a, n) on e.a = u.y or e.n > t.x;
+
+-- left join of a function on what is never true
+select t.id, e.a from t left join lateral unnest(t.arr) e(a) on false;
+
+-- left join of a function that reads nothing
+select t.id, g from t left join generate_series(0, 2) g on g = t.k;
+
+-- right join of a function that reads nothing
+select t.id, g.n from t right join generate_series(0, 4) g(n) on g.n = t.k and t.x > 0;
+
+-- full join of a function that reads nothing
+select t.id, g.n, u.y from t full join generate_series(0, 4) g(n) on g.n = t.k left join u on u.k = g.n;
+
+-- a function that reads nothing comes first
+select g.n, t.id from generate_series(0, 4) g(n) left join t on t.k = g.n where g.n <> 1;
+
+-- join of a function by USING
+select k, t.id from t join generate_series(0, 2) g(k) using (k);
+
+-- left join of a function by USING
+select k, t.id from t left join generate_series(0, 2) g(k) using (k);
+
+-- full join of a function by USING, of two types
+select k, t.id from t full join generate_series(0::bigint, 2) g(k) using (k);
+
+-- join of a function of each row by USING
+select k, t.id, u.y from t join u using (k) join lateral unnest(t.arr) e(x) using (x);
+
+-- left join of a function of each row by USING
+select x, t.id from t left join lateral unnest(t.arr) e(x) using (x);
+
+-- a function joined in a subquery
+select id, (select count(*) from u left join generate_series(0, 2) g(n) on g.n = u.y where u.k = t.k) as n from t;
+
+-- a function of each row, joined in a subquery
+select id, exists (select from u left join lateral generate_series(1, u.y) g(n) on g.n <> u.k
+where u.k = t.k and g.n is null) as m from t;

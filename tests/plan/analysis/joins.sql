@@ -170,3 +170,39 @@ select t.id, u.y from t join u on u.y = any (t.arr);
 
 -- rows compared
 select t.id from t join u on (t.k, t.x) = (u.k, u.y);
+
+-- left on one of an array's elements
+select w.k, w.z, t.id from w left join t on w.k = any (t.arr);
+
+-- left on none of an array's elements
+select w.k, t.id from w left join t on w.k <> all (t.arr);
+
+-- full on one of an array's elements and a key
+select w.k, t.id from w full join t on w.k = t.k and w.k = any (t.arr);
+
+-- one of an array's elements, in WHERE
+select w.k, t.id from w, t where w.k = any (t.arr);
+
+-- one of no elements is not null where a join pads
+select w.k, u.y, t.x = any ('{}'::int[]) as e from w join u on u.k = w.k left join t on t.k = w.k;
+
+-- none of no elements is true where a join pads
+select w.k, t.id from w left join t on t.k = w.k where t.x <> all ('{}'::int[]);
+
+-- none of an array's elements, where the value is padded
+select u.y, t.id from t left join u on t.k = u.k where u.y <> all (t.arr);
+
+-- not one of an array's elements, where the value is padded
+select u.y, t.id from t left join u on t.k = u.k where not u.y = any (t.arr);
+
+-- an element joins a padded array
+select w.k, t.arr || 1 as a, 0 || t.arr as b, t.arr || t.arr as c from w left join t on t.k = w.k;
+
+-- an element joins a padded array, in WHERE
+select w.k, t.id from w left join t on t.k = w.k where t.arr || 1 = '{1}'::int[];
+
+-- texts join a padded text
+select w.k, t.s || 'x' as a, t.s || t.s as b, upper(t.s) || 1 as c from w left join t on t.k = w.k;
+
+-- texts join a padded text, in WHERE
+select w.k, t.id from w left join t on t.k = w.k where t.s || w.v <> 'x' and 'y' || t.s <> 'a';

@@ -228,3 +228,10 @@ select t.id, u.y from t left join u on t.k = u.k where not exists (select from w
 
 -- same table inside
 select a.id from t a where a.x > any (select b.x from t b where b.k = a.k);
+
+-- a negated test inside of another
+select id, ((x > 1) is not true) is not false as m from t
+where (k in (select y from u where (b is not true) is not true)) is not true;
+
+-- a quantifier inside of another
+select id from t where k <> all (array[case when x <> all (array[1, k]) then 1 else 2 end]);

@@ -10,7 +10,7 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.columns import as_column, is_exact
 from pgtrickle.plan.analysis.context import Context, correlated
 from pgtrickle.plan.analysis.disjunctions import factored, is_true
-from pgtrickle.plan.analysis.nulls import can_be_null
+from pgtrickle.plan.analysis.nulls import QUANTIFIERS, can_be_null
 from pgtrickle.plan.analysis.pushing import has_equality, restricted
 from pgtrickle.plan.analysis.settle import Settler
 from pgtrickle.plan.expressions import Expression, all_of, column, conjuncts
@@ -92,7 +92,9 @@ def equality(condition: Expression) -> exp.EQ | exp.NullSafeEQ | None:
     if isinstance(node, exp.Not) and isinstance(node.this.unnest(), exp.NullSafeNEQ):
         unequal = node.this.unnest()
         return exp.NullSafeEQ(this=unequal.this.copy(), expression=unequal.expression.copy())
-    return node if isinstance(node, (exp.EQ, exp.NullSafeEQ)) else None
+    # the elements of an array are compared one by one: no value of a side stands for them
+    is_quantified = isinstance(node, exp.EQ) and isinstance(node.right, QUANTIFIERS)
+    return node if isinstance(node, (exp.EQ, exp.NullSafeEQ)) and not is_quantified else None
 
 
 def equal_sides(condition: Expression, operator: Operator) -> tuple[Expression, Expression] | None:

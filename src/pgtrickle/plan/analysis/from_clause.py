@@ -53,7 +53,7 @@ def _joined(left: Relations, node: exp.Join, surroundings: Surroundings) -> Rela
         raise refuse(f"{' '.join(filter(None, (node.method, node.side, node.kind)))} JOIN")
     item = node.this
     if is_function(item):
-        found = function_joined(left, node, surroundings)
+        found = function_joined(left, node, _sided, surroundings)
     elif isinstance(item, exp.Lateral):
         found = _subquery(left, node, item.this, left.scope, surroundings)
     elif isinstance(item, exp.Values) or isinstance(item.this, exp.Values):

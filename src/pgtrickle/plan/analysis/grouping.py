@@ -12,7 +12,7 @@ from pgtrickle.plan.analysis.block import Surroundings
 from pgtrickle.plan.analysis.context import refuse
 from pgtrickle.plan.analysis.correlation import keys
 from pgtrickle.plan.analysis.functions_in import is_aggregate
-from pgtrickle.plan.analysis.grouping_sets import grouping_sets, over_sets
+from pgtrickle.plan.analysis.grouping_sets import grouping_sets, is_plain, over_sets, told_apart
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments
 from pgtrickle.plan.dialect import written
@@ -62,7 +62,10 @@ class Groups:
     def rows(self, child: Operator, correlated: tuple[Expression, ...]) -> Rows:
         """The groups of the child's rows."""
         found = keys(child, correlated, "GROUP BY or an aggregate", self._context)
-        inner = Attachments(found.operator, self._scope, self._surroundings)
+        below = found.operator
+        if self._group and not is_plain(self._group):
+            below, self._scope = told_apart(self._group, below, self._scope, self._context)
+        inner = Attachments(below, self._scope, self._surroundings)
         # a subquery inside an aggregate is asked by each row, one beside it by each group
         asked = {written(call): inner.value(call) for call in self._asking()}
         sets = grouping_sets(self._group, inner.value) if self._group else None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from sqlglot import exp
 
 from pgtrickle.model.source import PgType
+from pgtrickle.plan.analysis.columns import extended, result_column
 from pgtrickle.plan.analysis.context import Context, refuse
 from pgtrickle.plan.analysis.copying import copied
 from pgtrickle.plan.analysis.limits import MAX_GROUPING_SETS, exceeded
+from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Aggregate, Call, Column, Operator, Project, UnionAll
@@ -42,10 +44,32 @@ class Bits:
     keys: tuple[str, ...]
 
 
+def told_apart(
+    group: exp.Group, operator: Operator, scope: Scope, context: Context
+) -> tuple[Operator, Scope]:
+    """The operator and the scope with a column of its own for each column that the sets name.
+
+    Where two of them stand for the same column below, or one for a constant, they are still different
+    keys: a set that lacks one has nulls for it, and not for the other or for the constant.
+    """
+    relations, taken = dict(scope.relations), set[str]()
+    named = {(scope.relation_of(reference), reference.name) for reference in group.find_all(exp.Column)}
+    for relation, name in sorted((relation, name) for relation, name in named if relation is not None):
+        value = relations[relation][name]
+        if not value.columns <= operator.names:
+            continue
+        if value.column is None or value.column in taken:
+            fresh = result_column(context, name, value, operator)
+            operator = extended(operator, fresh, value)
+            value = column(fresh.name)
+            relations[relation] = {**relations[relation], name: value}
+        taken |= value.columns
+    return operator, replace(scope, relations=relations)
+
+
 def grouping_sets(group: exp.Group, resolve: Callable[[exp.Expr], Expression]) -> GroupingSets:
     """The sets of a GROUP BY clause, their expressions resolved."""
     items = [_sets(item) for item in group.expressions]
-    is_plain = group.find(exp.GroupingSets, exp.Rollup, exp.Cube) is None
     count = 1
     for sets in items:
         count *= len(sets)
@@ -57,7 +81,12 @@ def grouping_sets(group: exp.Group, resolve: Callable[[exp.Expr], Expression]) -
         found.append(tuple(dict.fromkeys(keys)))
     if group.args.get("all") is False:
         found = list({frozenset(keys): keys for keys in found}.values())
-    return GroupingSets(tuple(found), is_plain)
+    return GroupingSets(tuple(found), is_plain(group))
+
+
+def is_plain(group: exp.Group) -> bool:
+    """Whether it is an ordinary GROUP BY."""
+    return group.find(exp.GroupingSets, exp.Rollup, exp.Cube) is None
 
 
 def _sets(item: exp.Expr) -> list[Set]:

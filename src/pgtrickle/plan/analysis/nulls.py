@@ -25,10 +25,14 @@ from pgtrickle.plan.operators import (
     Window,
 )
 
+_TEXT = "S"
+"""The category of the types of texts."""
+
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+QUANTIFIERS = (exp.Any, exp.All)
 
 _STRICT = (
-    *COMPARISONS, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe, exp.Paren, exp.Cast,
+    *COMPARISONS, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Paren, exp.Cast,
     exp.Not, exp.Like, exp.ILike, exp.Extract, exp.Between,
 )  # fmt: skip
 """Null as soon as any of their operands is."""
@@ -42,42 +46,80 @@ _STRICT_FUNCTIONS = frozenset(
     }
 )  # fmt: skip
 
+_TEXT_FUNCTIONS = frozenset(
+    {"lower", "upper", "btrim", "ltrim", "rtrim", "substr", "to_char", "left", "right"}
+)
 
-def is_strict(node: exp.Expr, names: Set[str]) -> bool:
-    """Whether the value is surely null when all columns of these names are null."""
+
+def is_strict(node: exp.Expr, names: Set[str], texts: Set[str] = frozenset()) -> bool:
+    """Whether the value is surely null when all columns of these names are null.
+
+    `texts` are columns that are known to be texts.
+    """
     if isinstance(node, exp.Column):
         return node.name in names
     if isinstance(node, exp.Between):
-        return is_strict(node.this, names)
+        return is_strict(node.this, names, texts)
     if isinstance(node, exp.In):
-        return not node.args.get("query") and is_strict(node.this, names)
+        return not node.args.get("query") and is_strict(node.this, names, texts)
+    if isinstance(node, COMPARISONS) and isinstance(node.expression, QUANTIFIERS):
+        return _is_strict_over_elements(node.this, node.expression.this.unnest(), names, texts)
+    if isinstance(node, exp.DPipe):
+        # an array takes a null in as an element
+        parts = (node.this, node.expression)
+        return _is_text(node, texts) and any(is_strict(part, names, texts) for part in parts)
     is_known = isinstance(node, exp.Anonymous) and node.name.lower() in _STRICT_FUNCTIONS
     if isinstance(node, _STRICT) or is_known:
         return any(
-            is_strict(part, names) for part in node.iter_expressions() if not isinstance(part, exp.DataType)
+            is_strict(part, names, texts)
+            for part in node.iter_expressions()
+            if not isinstance(part, exp.DataType)
         )
     return False
 
 
-def rejects_nulls(node: exp.Expr, names: Set[str]) -> bool:
+def _is_strict_over_elements(value: exp.Expr, array: exp.Expr, names: Set[str], texts: Set[str]) -> bool:
+    """The same of a value compared with elements: where there are none, also null has an answer."""
+    has_elements = isinstance(array, exp.Array) and bool(array.expressions)
+    is_flat = not any(part.find(exp.Array) for part in array.expressions)
+    return is_strict(array, names, texts) or (has_elements and is_flat and is_strict(value, names, texts))
+
+
+def _is_text(node: exp.Expr, texts: Set[str]) -> bool:
+    """Whether the value is surely a text, and no array."""
+    node = node.unnest()
+    if isinstance(node, exp.Column):
+        return node.name in texts
+    if isinstance(node, exp.DPipe):
+        return _is_text(node.this, texts) and _is_text(node.expression, texts)
+    is_function = isinstance(node, exp.Anonymous) and node.name.lower() in _TEXT_FUNCTIONS
+    return is_function or (isinstance(node, exp.Cast) and node.to.is_type("text", "varchar"))
+
+
+def rejects_nulls(node: exp.Expr, names: Set[str], texts: Set[str] = frozenset()) -> bool:
     """Whether the condition is surely not true when all columns of these names are null."""
     node = node.unnest()
     if isinstance(node, exp.And):
-        return rejects_nulls(node.left, names) or rejects_nulls(node.right, names)
+        return rejects_nulls(node.left, names, texts) or rejects_nulls(node.right, names, texts)
     if isinstance(node, exp.Or):
-        return rejects_nulls(node.left, names) and rejects_nulls(node.right, names)
+        return rejects_nulls(node.left, names, texts) and rejects_nulls(node.right, names, texts)
     if isinstance(node, exp.Not):
         test = node.this.unnest()
         if isinstance(test, exp.Is):
             is_null_test = isinstance(test.expression, exp.Null) and not test.args.get("negate")
-            return is_null_test and is_strict(test.this, names)
-        return is_strict(test, names)
+            return is_null_test and is_strict(test.this, names, texts)
+        return is_strict(test, names, texts)
     if isinstance(node, exp.Is):
         if isinstance(node.expression, exp.Null):
-            return bool(node.args.get("negate")) and is_strict(node.this, names)
+            return bool(node.args.get("negate")) and is_strict(node.this, names, texts)
         is_true = isinstance(node.expression, exp.Boolean) and not node.args.get("negate")
-        return is_true and is_strict(node.this, names)
-    return is_strict(node, names)
+        return is_true and is_strict(node.this, names, texts)
+    return is_strict(node, names, texts)
+
+
+def texts_of(operator: Operator) -> frozenset[str]:
+    """The columns of an operator that are texts."""
+    return frozenset(c.name for c in operator.columns if c.type.category == _TEXT)
 
 
 def is_nullable(operator: Operator, name: str) -> bool:

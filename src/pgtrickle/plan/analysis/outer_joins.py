@@ -50,7 +50,7 @@ def right_joined(left: Relations, right: Relations, node: exp.Join, surroundings
 
 def full_joined(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
     """FULL JOIN: the rows of both sides stay."""
-    conditions = _equalities(left, right, node)
+    conditions = equalities(left, right, node)
     both = together(left, right, {})
     operators = [_alone(side, surroundings) for side in (left, right)]
     if on := node.args.get("on"):
@@ -76,12 +76,12 @@ def _one_sided(
 ) -> tuple[Operator, Relations, dict[str, Expression]]:
     """The join as an operator, the other side as it is above it, and the columns of USING."""
     context = surroundings.context
-    conditions = _equalities(kept, other, node)
+    conditions = equalities(kept, other, node)
     scope = together(kept, other, {}).scope
     outer = Attachments(kept.collapse(surroundings), kept.scope, surroundings)
     right, pending = other.joined(surroundings)
     inner = Attachments(right, other.scope, surroundings)
-    for part in _on(node):
+    for part in on_parts(node):
         if not has_subquery(part):
             conditions += conjuncts(scope.resolve(part))
         elif not _reads(part, kept.scope):
@@ -104,7 +104,8 @@ def _alone(side: Relations, surroundings: Surroundings) -> Operator:
     return operator
 
 
-def _on(node: exp.Join) -> list[exp.Expr]:
+def on_parts(node: exp.Join) -> list[exp.Expr]:
+    """The conditions that ON has between its ANDs."""
     on = node.args.get("on")
     if on is None:
         return []
@@ -127,7 +128,8 @@ def using_names(node: exp.Join) -> list[str]:
     return [name.name for name in node.args.get("using") or []]
 
 
-def _equalities(left: Relations, right: Relations, node: exp.Join) -> list[Expression]:
+def equalities(left: Relations, right: Relations, node: exp.Join) -> list[Expression]:
+    """What USING says of the columns of both sides."""
     pairs = [(visible(left, name), visible(right, name)) for name in using_names(node)]
     return [Expression(exp.EQ(this=own.node.copy(), expression=other.node.copy())) for own, other in pairs]
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.columns import is_exact
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.nulls import rejects_nulls
+from pgtrickle.plan.analysis.nulls import rejects_nulls, texts_of
 from pgtrickle.plan.analysis.settle import Settler, is_extending, over_child, raw
 from pgtrickle.plan.expressions import Expression, all_of, column
 from pgtrickle.plan.lowering.exactness import comparable
@@ -135,8 +135,9 @@ def tightened(operator: Operator, condition: Expression) -> Operator:
 
 
 def _less_padded(join: OuterJoin, condition: Expression) -> Operator:
-    rejects_right = rejects_nulls(condition.node, join.right.names)
-    rejects_left = join.keeps_right and rejects_nulls(condition.node, join.left.names)
+    texts = texts_of(join)
+    rejects_right = rejects_nulls(condition.node, join.right.names, texts)
+    rejects_left = join.keeps_right and rejects_nulls(condition.node, join.left.names, texts)
     left, right = join.left, join.right
     if rejects_right and (rejects_left or not join.keeps_right):
         return tightened(Join(left, right, join.on, join.condition), condition)

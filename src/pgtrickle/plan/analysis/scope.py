@@ -56,6 +56,14 @@ class Scope:
             raise refuse(f"the reference {name}")
         return found[0] if found else None
 
+    def relation_of(self, reference: exp.Column) -> str | None:
+        """The relation here whose column the reference is; none if it is no column of just one."""
+        if not reference.table and reference.name in self.merged:
+            return None
+        names = [reference.table] if reference.table else list(self.relations)
+        found = [name for name in names if reference.name in self.relations.get(name, {})]
+        return found[0] if len(found) == 1 else None
+
     def has(self, reference: exp.Column) -> bool:
         """Whether the reference is to one of the relations here."""
         return self._own(reference) is not None

@@ -10,7 +10,7 @@ from sqlglot import exp
 from pgtrickle.model.carrier import Carrier
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.nulls import is_strict
+from pgtrickle.plan.analysis.nulls import is_strict, texts_of
 from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, verbatim
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.lowering.postgres import over_source
@@ -76,7 +76,7 @@ class Settler:
         """
         for scan, is_padded in _scans(self.operator):
             if expression.columns and expression.columns <= scan.names:
-                is_safe = not is_padded or is_strict(expression.node, scan.names)
+                is_safe = not is_padded or is_strict(expression.node, scan.names, texts_of(scan))
                 return scan if is_safe else None
         return None
 

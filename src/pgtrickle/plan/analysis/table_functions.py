@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
 
 from sqlglot import exp
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.context import Context, correlated, refuse
-from pgtrickle.plan.analysis.outer_joins import together
+from pgtrickle.plan.analysis.disjunctions import is_true
+from pgtrickle.plan.analysis.outer_joins import equalities, merged_columns, on_parts, together
 from pgtrickle.plan.analysis.relations import Relations
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.dialect import written
-from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.expressions import Expression, all_of, column
 from pgtrickle.plan.lowering.postgres import postgres_sql
-from pgtrickle.plan.operators import Column, Operator, TableFunction, Values
+from pgtrickle.plan.operators import Column, Join, Operator, TableFunction, Values
 
 ONE_ROW = Values("", ())
+
+Sided = Callable[[Relations, Relations, exp.Join, Surroundings], Relations]
+"""Joins relations with others, on the side that the join names."""
 
 
 def is_function(node: exp.Expr) -> bool:
@@ -30,37 +36,79 @@ def is_function(node: exp.Expr) -> bool:
     return isinstance(node, exp.Unnest)
 
 
-def function_joined(left: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
-    """The relations joined with the rows of a function, which may read them."""
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call in FROM, the names of its columns, and whether the last of them counts."""
+
+    call: Expression
+    names: list[str]
+    has_ordinality: bool
+
+
+def function_joined(left: Relations, node: exp.Join, join: Sided, surroundings: Surroundings) -> Relations:
+    """The relations joined with the rows of a function; by `join` if it reads none of them."""
     context = surroundings.context
     context.count_relation()
     call, names, has_ordinality = _call(node.this)
     if has_subquery(call):
         raise refuse("a subquery in the arguments of a function in FROM")
-    resolved = left.scope.resolve(call)
-    keeps = node.side == "LEFT" and bool(resolved.columns)
-    if node.side and not (keeps and _is_true(node)):
-        raise refuse(f"{node.side} JOIN with a function")
-    position = _owner(left, resolved, surroundings, keeps_child=keeps)
-    child = left.leaves[position] if position is not None else ONE_ROW
-    function = table_function(child, resolved, names, context, has_ordinality=has_ordinality)
-    function = replace(function, keeps_child=keeps)
-    shown = tuple((name, column(c.name)) for name, c in zip(names, function.made, strict=True))
-    right = Relations(Scope({node.this.alias_or_name: dict(shown)}, outer=left.scope), visible=shown)
-    found = together(left, right, {})
-    if position is None:
-        found.leaves.append(function)
-    else:
-        found.leaves[position] = function
-    if (on := node.args.get("on")) is not None and not keeps:
+    made = _Call(left.scope.resolve(call), names, has_ordinality)
+    if made.call.columns:
+        return _read_by_function(left, node, made, surroundings)
+    function = _function(ONE_ROW, made, context)
+    right = replace(_offered(left, node, made, function), leaves=[function])
+    return join(left, right, node, surroundings)
+
+
+def _read_by_function(left: Relations, node: exp.Join, made: _Call, surroundings: Surroundings) -> Relations:
+    """The relations with the rows that a function makes of theirs."""
+    if node.side in {"RIGHT", "FULL"}:
+        raise refuse(f"{node.side} JOIN with a function that reads the other side")
+    keeps = node.side == "LEFT"
+    position = _owner(left, made.call, surroundings, keeps_child=keeps)
+    function = _function(left.leaves[position], made, surroundings.context)
+    left.leaves[position] = function
+    right = _offered(left, node, made, function)
+    whole = reduce(lambda before, leaf: Join(before, leaf, ()), left.leaves)
+    found = together(left, right, merged_columns(left, right, node, whole, surroundings.context))
+    pairs = equalities(left, right, node)
+    if keeps:
+        condition = _condition(node, pairs, found.scope, function)
+        found.leaves[position] = replace(function, keeps_child=True, condition=condition)
+        return found
+    found.conditions += pairs
+    if (on := node.args.get("on")) is not None:
         found.add_condition(on)
     return found
 
 
-def _owner(left: Relations, call: Expression, surroundings: Surroundings, *, keeps_child: bool) -> int | None:
-    """Which of the leaves has all columns that the call reads; None if it reads none."""
-    if not call.columns:
-        return None
+def _condition(
+    node: exp.Join, pairs: list[Expression], scope: Scope, function: TableFunction
+) -> Expression | None:
+    """What the rows of a function must satisfy beside the row they are made of; None if nothing."""
+    conditions = list(pairs)
+    for part in on_parts(node):
+        if has_subquery(part):
+            raise refuse("a subquery in the condition of a LEFT JOIN with a function")
+        conditions.append(scope.resolve(part))
+    told = tuple(condition for condition in conditions if not is_true(condition))
+    for condition in told:
+        if not condition.columns <= function.names:
+            raise correlated(f"{condition}, which reads a surrounding query,")
+    return all_of(told) if told else None
+
+
+def _offered(left: Relations, node: exp.Join, made: _Call, function: TableFunction) -> Relations:
+    shown = tuple((name, column(c.name)) for name, c in zip(made.names, function.made, strict=True))
+    return Relations(Scope({node.this.alias_or_name: dict(shown)}, outer=left.scope), visible=shown)
+
+
+def _function(child: Operator, made: _Call, context: Context) -> TableFunction:
+    return table_function(child, made.call, made.names, context, has_ordinality=made.has_ordinality)
+
+
+def _owner(left: Relations, call: Expression, surroundings: Surroundings, *, keeps_child: bool) -> int:
+    """Which of the leaves has all columns that the call reads; the join of all if none has them."""
     for position, leaf in enumerate(left.leaves):
         if call.columns <= leaf.names and not keeps_child:
             return position
@@ -103,12 +151,6 @@ def _defined(call: exp.Expr, alias: exp.TableAlias | None) -> exp.Expr:
     """A call with the columns that the query defines for it, if it does."""
     defined = exp.Tuple(expressions=[c.copy() for c in alias.columns]) if alias else None
     return exp.Alias(this=call.copy(), alias=defined) if defined is not None else call.copy()
-
-
-def _is_true(node: exp.Join) -> bool:
-    on = node.args.get("on")
-    bare = on.unnest() if on is not None else None
-    return isinstance(bare, exp.Boolean) and bool(bare.this)
 
 
 def table_function(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_INTERNAL = re.compile(r"[wcnlr][01]|a\d+_[01]|matches|found")
+_INTERNAL = re.compile(r"[wcnlr][01]|a\d+_[01]|matches|found|again|rows_in_all|(number|rank)_in_order")
 
 
 def is_internal(name: str) -> bool:

@@ -124,7 +124,9 @@ def _aggregate(op: Aggregate) -> str:
     keys = [f"{key.expression.sql} as {quoted(key.column.name)}" for key in op.keys]
     calls = [f"{call.expression.sql} as {quoted(call.column.name)}" for call in op.calls]
     group = ", ".join(str(number + 1) for number in range(len(op.keys)))
-    tail = f" group by {group}" if group else ""
+    # without keys there is one group, also where nothing is asked of it
+    alone = "" if calls else " having true"
+    tail = f" group by {group}" if group else alone
     return f"select {', '.join(keys + calls)} from {_below(op.child)}{tail}"
 
 
@@ -161,9 +163,9 @@ def _values(op: Values) -> str:
 def _table_function(op: TableFunction) -> str:
     names = ", ".join(quoted(c.name) for c in op.made)
     ordinality = " with ordinality" if op.has_ordinality else ""
-    join = "left join lateral" if op.keeps_child else "cross join lateral"
-    on = " on true" if op.keeps_child else ""
-    return f"select * from {_below(op.child)} {join} {op.call.sql}{ordinality} as f({names}){on}"
+    join = "left join lateral" if op.keeps_child else "join lateral"
+    on = op.condition.sql if op.condition else "true"
+    return f"select * from {_below(op.child)} {join} {op.call.sql}{ordinality} as f({names}) on {on}"
 
 
 def _top(op: Top) -> str:

@@ -13,7 +13,8 @@ class TableFunction(Operator):
     """Each row of `child` beside each row that the set-returning `call` gives for it.
 
     `made` are the columns of the function's rows, by position; with `has_ordinality` the last of
-    them counts the rows. With `keeps_child` a row for which there are none stays, with nulls.
+    them counts the rows. Of the function's rows those count for which `condition` is true. With
+    `keeps_child` a row for which there are none stays, with nulls.
     """
 
     child: Operator
@@ -21,6 +22,7 @@ class TableFunction(Operator):
     made: tuple[Column, ...]
     has_ordinality: bool = False
     keeps_child: bool = False
+    condition: Expression | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:

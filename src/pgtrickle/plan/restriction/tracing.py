@@ -31,8 +31,6 @@ def traced(op: Operator, columns: tuple[str, ...]) -> Traced:
         reads = (op.change, *op.rows) if op.change else op.rows
         return tuple(KeyColumns(read.name, columns) for read in reads)
     if isinstance(op, Answer):
-        if not op.columns:
-            return None  # what was read without a column does not tell how many rows it has
         reads = (op.now, op.before) if op.before else (op.now,)
         return tuple(KeyColumns(read.name, columns) for read in reads)
     if isinstance(op, Join):
@@ -63,8 +61,8 @@ def _joined(op: Join, columns: tuple[str, ...]) -> Traced:
     if any(isinstance(side, Nothing) for side in op.children):
         return ()
     for side in op.children:
-        if set(columns) <= side.names and (found := traced(side, columns)) is not None:
-            return found
+        if set(columns) <= side.names:
+            return traced(side, columns)
     return None
 
 
