@@ -12,6 +12,7 @@ from pgtrickle.commands.verify import verify
 from pgtrickle.model.errors import PgTrickleError, RefreshFailed, SourceChanged
 from pgtrickle.model.stream_table import Action
 from pgtrickle.refresh.comparing import compare_sources
+from pgtrickle.refresh.engine import Path
 from pgtrickle.refresh.step import refreshed
 from pgtrickle.scheduler.due import due
 from pgtrickle.scheduler.observing import observed
@@ -319,6 +320,28 @@ def test_explain_tells_that_it_is_compared_and_why(shop, stream_table, engine):
     assert "because a materialized view can have no triggers; the whole view is read" in text
     assert "public.kinds: compared" not in text
     assert "comparing snapshots" in explain(engine, stream_table("table m", mode="FULL").name).text
+
+
+def test_a_copy_has_the_indexes_of_the_view(shop, stream_table, engine):
+    shop.change(
+        "create index on kinds (label)", "create index on m (kind, id)", "create index on m (lower(kind))"
+    )
+    stream_table("select place from m")
+    table = stream_table("select m.id, k.label from m join kinds k on k.kind = m.kind", mode="DIFFERENTIAL")
+    assert explain(engine, table.name).text.endswith("indexes that lookups lack:\n  none")
+    shop.change(*CHANGES[1], "refresh materialized view m")
+    table.refresh()
+    table.equals_its_query()
+
+
+def test_both_paths_on_spark_read_the_copy(shop, stream_table, engine):
+    engine.path = Path.DISTRIBUTED
+    table = stream_table(QUERIES["join"], mode="DIFFERENTIAL")
+    for path, statements in zip((Path.DISTRIBUTED, Path.SMALL, Path.DISTRIBUTED), CHANGES, strict=False):
+        engine.path = path
+        shop.change(*statements, "refresh materialized view m")
+        assert table.refresh().action is Action.DIFFERENTIAL
+        table.equals_its_query()
 
 
 def test_the_owner_sees_how_each_source_is_followed(shop, stream_table, app):

@@ -95,7 +95,8 @@ def _next_look(candidate: Candidate, now: datetime) -> datetime | None:
         case Manual():
             return None
         case Calculated():
-            return now + LOOK_AGAIN
+            turn = _next_turn(candidate, COMPARE_AGAIN, now)
+            return min(turn, now + LOOK_AGAIN) if candidate.compares and turn > now else now + LOOK_AGAIN
         case Every(interval):
             turn = _next_turn(candidate, interval, now)
             # its turn has come: its work waits, or will be due the moment it comes

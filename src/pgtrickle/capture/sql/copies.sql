@@ -68,6 +68,45 @@ begin
 end
 $$;
 
+-- plain_indexes: the columns of each index of a relation that is whole and over plain columns.
+create or replace function pgtrickle.plain_indexes(relation_id oid) returns table (column_names name[])
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select distinct k.names
+    from pg_index i
+    join pg_class x on x.oid = i.indexrelid
+    join pg_am m on m.oid = x.relam and m.amname = 'btree'
+    cross join lateral (
+        select array_agg(a.attname order by part.position) as names, bool_and(o.opcdefault) as is_plain
+        from unnest(i.indkey::smallint[], i.indclass::oid[]) with ordinality as part(number, class_id, position)
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = part.number
+        join pg_opclass o on o.oid = part.class_id
+        where part.position <= i.indnkeyatts) k
+    where i.indrelid = relation_id and i.indisvalid and i.indpred is null and 0 <> all (i.indkey::smallint[])
+        and k.is_plain
+$$;
+
+-- index_copy: give the copy the indexes of its source, over columns that it holds: lookups read the copy.
+create or replace function pgtrickle.index_copy(source oid, numbers smallint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    wanted record;
+begin
+    for wanted in
+        select s.column_names from pgtrickle.plain_indexes(source) s
+        where s.column_names <@ array(select a.attname from pg_attribute a
+            where a.attrelid = source and a.attnum = any (numbers))
+        except
+        select c.column_names from pgtrickle.plain_indexes(pgtrickle.copy_of(source)::regclass) c
+    loop
+        execute format('create index on %s (%s)', pgtrickle.copy_of(source),
+            (select string_agg(format('%I', name), ', ' order by position)
+                from unnest(wanted.column_names) with ordinality as part(name, position)));
+    end loop;
+end
+$$;
+
 -- copy_source: keep a copy of these columns of a source from now on. A refresh fills it.
 -- Locks: its row in pgt_sources, for at most two seconds of waiting (55P03 then).
 create or replace function pgtrickle.copy_source(source oid, numbers smallint[]) returns void
@@ -87,6 +126,7 @@ begin
         select n from (select unnest(numbers) union select unnest(s.columns_captured)) u(n) order by n)
     where s.source_relid = source returning * into captured;
     perform pgtrickle.fit_copy(source, captured.columns_captured);
+    perform pgtrickle.index_copy(source, captured.columns_captured);
 exception when lock_not_available then
     raise exception '%', format('%s is busy', pgtrickle.printed(source)) using
         errcode = 'lock_not_available',
