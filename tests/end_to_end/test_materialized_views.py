@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-
 import psycopg
 import pytest
 
 from pgtrickle.commands.explain import explain
 from pgtrickle.commands.verify import verify
-from pgtrickle.model.errors import PgTrickleError, RefreshFailed, SourceChanged
 from pgtrickle.model.stream_table import Action
-from pgtrickle.refresh.comparing import compare_sources
 from pgtrickle.refresh.engine import Path
-from pgtrickle.refresh.step import refreshed
 from pgtrickle.scheduler.due import due
 from pgtrickle.scheduler.observing import observed
+from tests.end_to_end.viewed import CHANGES, viewed
 from tests.fixtures.bags import assert_same_bag
 from tests.fixtures.databases import TRICKLE
-
-ITEMS = "items(id int, kind text, amount numeric, ratio float8, doc jsonb, place text, at timestamptz)"
-KINDS = "kinds(kind text primary key, label text)"
-
-ROWS = [
-    (1, "a", "1.0", "0", '{"a": 1}', "(0,0)", "2024-01-01"),
-    (1, "a", "1.0", "0", '{"a": 1}', "(0,0)", "2024-01-01"),
-    (2, "b", "2.50", "NaN", None, None, "infinity"),
-    (3, None, None, None, '{"a":1}', "(-0,1)", None),
-    (4, "c", "7", "-0", "[]", "(1,1)", "2024-02-01"),
-]
-
-CHANGES = (
-    ("update items set amount = amount + 1 where id <= 2", "delete from items where id = 4"),
-    (
-        # equal to PostgreSQL, and yet another value to whoever reads it
-        "update items set amount = amount::numeric(12,4), ratio = '-0' where id = 1",
-        "update kinds set label = 'changed' where kind = 'b'",
-        "insert into items select 2, 'b', 2.50, 'NaN', null, null, 'infinity' from generate_series(1, 3)",
-    ),
-    ("delete from kinds where kind = 'a'", "update items set kind = 'c', place = '(2,2)' where id = 3"),
-    ("delete from items",),
-    ("insert into items values (9, null, 0.10, 1e300, 'null', '(0,0)', '2025-01-01')",),
-)
 
 QUERIES = {
     "rows": "select * from m",
@@ -63,15 +35,8 @@ QUERIES = {
 
 
 @pytest.fixture
-def shop(source, app):
-    items = source(ITEMS, rows=ROWS)
-    source(KINDS, rows=[("a", "first"), ("b", "second"), ("d", "fourth")])
-    items.change(
-        "create materialized view m as select * from items",
-        f"grant select on m to {TRICKLE}",
-        "create view per_kind as select kind, count(*) as n from m group by kind",
-    )
-    return items
+def shop(source):
+    return viewed(source)
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
@@ -205,110 +170,6 @@ def test_what_is_recomputed_reads_the_copy_too(shop, stream_table, engine, mode)
         table.equals_its_query()
         verify(engine, table.name)
     assert table.refresh().action is Action.NO_DATA
-
-
-def test_an_aborted_refresh_loses_nothing(shop, stream_table, monkeypatch, admin):
-    table = stream_table("select kind, sum(amount) as s from m group by kind", mode="DIFFERENTIAL")
-    before = sorted(table.rows(), key=repr)
-    shop.change(*CHANGES[0], "refresh materialized view m")
-
-    def cut_off(engine, session, *others):
-        refreshed(engine, session, *others)
-        admin.execute("select pg_terminate_backend(%s)", (session.write.info.backend_pid,))
-        session.write.execute("select 1")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("pgtrickle.refresh.story.refreshed", cut_off)
-        with pytest.raises((PgTrickleError, psycopg.Error)):
-            table.refresh()
-    assert sorted(table.rows(), key=repr) == before
-    shop.change(*CHANGES[1], "refresh materialized view m")
-    assert table.refresh().action is Action.DIFFERENTIAL
-    table.equals_its_query()
-
-
-def test_an_aborted_comparison_loses_nothing(shop, stream_table, connection, app):
-    table = stream_table("select id, amount from m", mode="DIFFERENTIAL")
-    shop.change(*CHANGES[0], "refresh materialized view m")
-    connection.execute("select pgtrickle.compare_source('m'::regclass)")
-    connection.rollback()
-    assert table.refresh().action is Action.DIFFERENTIAL
-    table.equals_its_query()
-    assert table.refresh().action is Action.NO_DATA
-
-
-def test_comparisons_at_the_same_time_count_once(shop, stream_table, connection, connect):
-    tables = [stream_table("select id, amount from m"), stream_table("select kind from m")]
-    shop.change(*CHANGES[0], "refresh materialized view m")
-    other = connect(TRICKLE)
-    connection.execute("select pgtrickle.compare_source('m'::regclass)")
-    waiting = threading.Thread(target=other.execute, args=("select pgtrickle.compare_source('m'::regclass)",))
-    waiting.start()
-    connection.commit()
-    waiting.join()
-    other.commit()
-    for table in tables:
-        table.refresh()
-        table.equals_its_query()
-
-
-def test_a_view_refreshed_between_comparison_and_snapshot_is_compared_again(shop, stream_table, monkeypatch):
-    table = stream_table("select m.id, k.label from m join kinds k on k.kind = m.kind", mode="DIFFERENTIAL")
-    shop.change(*CHANGES[0], "refresh materialized view m")
-    rounds: list[object] = []
-
-    def and_then_refreshed(*arguments):
-        compare_sources(*arguments)
-        if not rounds:
-            shop.change(*CHANGES[1], "refresh materialized view m")
-        rounds.append(arguments)
-
-    monkeypatch.setattr("pgtrickle.refresh.story.compare_sources", and_then_refreshed)
-    assert table.refresh().action is Action.DIFFERENTIAL
-    assert len(rounds) == 2
-    table.equals_its_query()
-
-
-def test_a_view_without_data_is_refused_and_later_followed_again(shop, stream_table, app):
-    table = stream_table("select id, amount from m", mode="DIFFERENTIAL")
-    app.execute("refresh materialized view m with no data")
-    with pytest.raises(psycopg.Error, match="has not been populated"):
-        app.execute("select pgtrickle.create_stream_table('late', 'select id from m')")
-    with pytest.raises(RefreshFailed, match=r"materialized view public\.m .* not been populated") as refusal:
-        table.refresh()
-    assert refusal.value.hint == "refresh materialized view public.m"
-    shop.change(*CHANGES[0], "refresh materialized view m")
-    assert table.refresh().action is Action.DIFFERENTIAL
-    table.equals_its_query()
-
-
-def test_a_view_that_pgtrickle_may_not_read_is_refused_with_the_grant(shop, stream_table, app):
-    table = stream_table("select id, amount from m")
-    app.execute(f"revoke select on m from {TRICKLE}")
-    with pytest.raises(psycopg.errors.InsufficientPrivilege, match=r"may not read public\.m") as refusal:
-        app.execute("select pgtrickle.create_stream_table('late', 'select id from m')")
-    assert refusal.value.diag.message_hint == "grant select on public.m to trickle"
-    shop.change(*CHANGES[0], "refresh materialized view m")
-    with pytest.raises(RefreshFailed, match="permission denied") as failure:
-        table.refresh()
-    assert "grant select on public.m" in str(failure.value.hint)
-    app.execute(f"grant select on m to {TRICKLE}")
-    assert table.refresh().action is Action.DIFFERENTIAL
-    table.equals_its_query()
-
-
-def test_a_column_renamed_is_followed_and_a_dropped_view_is_named(shop, stream_table, app):
-    renamed = stream_table("select id, amount from m")
-    other = stream_table("select kind from m")
-    app.execute("alter materialized view m rename column amount to price")
-    shop.change(*CHANGES[0], "refresh materialized view m")
-    with pytest.raises(SourceChanged, match=r"column amount of public\.m is now called price"):
-        renamed.refresh()
-    assert other.refresh().action is Action.DIFFERENTIAL
-    other.equals_its_query()
-    app.execute("drop materialized view m cascade")
-    with pytest.raises(SourceChanged, match=r"materialized view public\.m was dropped"):
-        other.refresh()
 
 
 def test_explain_tells_that_it_is_compared_and_why(shop, stream_table, engine):
