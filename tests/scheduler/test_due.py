@@ -49,6 +49,13 @@ def test_a_calculated_table_is_not_due_for_time_alone() -> None:
     assert not is_due(replace(table(), always=True))
 
 
+def test_a_calculated_table_that_compares_is_due_once_a_minute() -> None:
+    compares = replace(table(), compares=True)
+    assert not is_due(replace(compares, last_refresh_at=NOW - 59 * SECOND))
+    assert is_due(replace(compares, last_refresh_at=NOW - 60 * SECOND))
+    assert not is_due(replace(table(), last_refresh_at=NOW - 60 * SECOND))
+
+
 def test_an_interval_is_due_when_it_has_come_and_there_are_changes() -> None:
     assert is_due(changed(schedule="10s"))
     assert not is_due(changed(schedule="11s"))
@@ -56,7 +63,9 @@ def test_an_interval_is_due_when_it_has_come_and_there_are_changes() -> None:
     assert is_due(replace(changed(schedule="1w"), last_refresh_at=None))
 
 
-@pytest.mark.parametrize("reason", [{"always": True}, {"needs_reinit": True}, {"is_populated": False}])
+@pytest.mark.parametrize(
+    "reason", [{"always": True}, {"compares": True}, {"needs_reinit": True}, {"is_populated": False}]
+)
 def test_an_interval_without_changes_is_due_for_other_work(reason: dict[str, bool]) -> None:
     assert is_due(replace(table(schedule="10s"), **reason))  # type: ignore[arg-type]
     assert not is_due(replace(table(schedule="11s"), **reason))  # type: ignore[arg-type]

@@ -41,6 +41,7 @@ def ticks(draw: st.DrawFn) -> tuple[Graph, list[Candidate]]:
             refresh_requested=draw(st.booleans()),
             needs_reinit=draw(st.booleans()),
             always=draw(st.booleans()),
+            compares=draw(st.booleans()),
         )
         for table in graph.order
     ]
@@ -114,6 +115,7 @@ def test_a_table_never_refreshes_without_a_reason(tick: Tick, now: datetime) -> 
             refresh_requested=False,
             needs_reinit=False,
             always=False,
+            compares=False,
         )
         for c in candidates
     ]

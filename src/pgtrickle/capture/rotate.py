@@ -32,7 +32,7 @@ def release_unused(connection: Connection) -> int:
     unused = connection.execute(
         "select s.source_relid::bigint from pgtrickle.pgt_sources s where not exists (select"
         " from pgtrickle.pgt_dependencies d where d.source_relid = s.source_relid"
-        " and d.source_type in ('table', 'stream_table'))"
+        " and d.source_type not in ('view', 'function'))"
     ).fetchall()
     released = 0
     for (relid,) in unused:

@@ -12,7 +12,7 @@ from pgtrickle.postgres.statements import load
 
 SCHEMAS: Final = ("pgtrickle", "pgtrickle_changes", "pgtrickle_state")
 
-MIGRATIONS: Final = ("0001_catalog.sql",)
+MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql")
 """In order; a database remembers how many it has. One that was released is never edited again."""
 
 FUNCTIONS: Final = (
@@ -26,6 +26,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.capture", "buffers.sql"),
     ("pgtrickle.capture", "triggers.sql"),
     ("pgtrickle.capture", "rotate.sql"),
+    ("pgtrickle.capture", "copies.sql"),
     ("pgtrickle.catalog", "register.sql"),
     ("pgtrickle.catalog", "reanalyse.sql"),
     ("pgtrickle.catalog", "create.sql"),

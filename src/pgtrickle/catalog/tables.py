@@ -20,6 +20,8 @@ class DependencyKind(Enum):
 
     TABLE = "table"
     STREAM_TABLE = "stream_table"
+    MATERIALIZED_VIEW = "materialized_view"
+    FOREIGN_TABLE = "foreign_table"
     VIEW = "view"
     FUNCTION = "function"
 
@@ -36,7 +38,7 @@ class Dependency:
     @property
     def is_captured(self) -> bool:
         """Whether changes of its rows are captured."""
-        return self.kind in (DependencyKind.TABLE, DependencyKind.STREAM_TABLE)
+        return self.kind not in (DependencyKind.VIEW, DependencyKind.FUNCTION)
 
     @property
     def is_view(self) -> bool:

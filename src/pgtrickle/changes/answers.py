@@ -45,7 +45,7 @@ def _part(part: Part, version: Version, ends: Ends, tables: Mapping[str, pa.Tabl
     """The reached rows and the change, as a plain bag."""
     reached = _reached(part, tables)
     assert part.rows.source is not None
-    source = sql.Identifier(part.rows.source.name.schema, part.rows.source.name.name)
+    source = sql.Identifier(part.rows.source.table.schema, part.rows.source.table.name)
     rows = sql.SQL("select {} from {} as t{}").format(
         native(part.rows), source, where(part.rows, [reached], ends.now)
     )

@@ -89,7 +89,7 @@ def _rows(read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None, piece: 
     now = sql.SQL("select {}, 1::bigint as {} from {} as t{}").format(
         fields,
         sql.Identifier(WEIGHT),
-        sql.Identifier(read.source.name.schema, read.source.name.name),
+        sql.Identifier(read.source.table.schema, read.source.table.name),
         where(read, [found, *pieces], ends.now),
     )
     if not read.is_changed or piece:

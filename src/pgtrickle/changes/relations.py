@@ -60,7 +60,7 @@ def _crossed(read: Read, ends: Ends) -> list[sql.Composed]:
     assert read.condition is not None
     used = [sql.Identifier(column.name) for column in read.source.columns if column.name in read.uses]
     then, now = (_timed(read.condition, clock) for clock in (ends.before, ends.now))
-    table = sql.Identifier(read.source.name.schema, read.source.name.name)
+    table = sql.Identifier(read.source.table.schema, read.source.table.name)
     return [
         sql.SQL("select {}, {} as {} from {} as t where ({}) and not coalesce({}, false)").format(
             sql.SQL(", ").join(used), sql.Literal(weight), CHANGE, table, holds, other

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshMode
-from pgtrickle.plan.explaining import explanation
+from pgtrickle.plan.explaining import compared_lines, explanation
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.preparing import prepared
 
@@ -38,6 +38,7 @@ def explain(engine: Engine, name: str) -> Explanation:
     if compilation.compiled is None:
         lines.append(f"because: {compilation.reason}")
         lines.append("result: PostgreSQL evaluates the whole query, and the difference is applied")
+        lines += compared_lines(compilation.sources)
     else:
         lines.append(explanation(compilation.compiled))
     return Explanation(

@@ -44,16 +44,16 @@ def verify(engine: Engine, name: str | None) -> list[Verified]:
         if table.is_populated:
             (group,) = groups((table.id,), graph)
             with brought_up_to_date(engine, group) as connection:
-                found.append(_compared(connection, table))
+                found.append(_compared(connection, table, engine.compiled(connection, table).answer))
     return found
 
 
-def _compared(connection: Connection, table: StreamTable) -> Verified:
+def _compared(connection: Connection, table: StreamTable, query: str) -> Verified:
     clock = time.perf_counter()
     columns = _columns(connection, table)
     comparison = sql.SQL(cast(Any, load("pgtrickle.commands", "sql/compare.sql"))).format(
         table=sql.Identifier(table.name.schema, table.name.name),
-        query=sql.SQL(cast(Any, table.query.rstrip().removesuffix(";"))),
+        query=sql.SQL(cast(Any, query.rstrip().removesuffix(";"))),
         named=sql.SQL(", ").join(map(sql.Identifier, columns)),
         compared=sql.SQL(", ").join(sql.SQL(cast(Any, match)) for match in table.match_columns),
         shown=sql.Literal(SHOWN),

@@ -41,11 +41,16 @@ class SourceKind(Enum):
 
     TABLE = "table"
     STREAM_TABLE = "stream_table"
+    MATERIALIZED_VIEW = "materialized_view"
+    FOREIGN_TABLE = "foreign_table"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table that a query reads."""
+    """A table that a query reads.
+
+    Where no trigger can tell of its changes it has a `copy` of ours, with which it is compared.
+    """
 
     relation: RelationId
     name: RelationName
@@ -53,6 +58,12 @@ class Source:
     columns: tuple[SourceColumn, ...]
     keys: tuple[tuple[str, ...], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
+    copy: RelationName | None = None
+
+    @property
+    def table(self) -> RelationName:
+        """Where its rows are read."""
+        return self.copy or self.name
 
     def column(self, name: str) -> SourceColumn:
         """The column of that name; KeyError if there is none."""

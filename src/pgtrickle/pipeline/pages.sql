@@ -1,7 +1,7 @@
 -- pages: how many pages the longest table has, among a table and all that inherit from it.
--- Parameter: relation, the oid of the table.  Reads: pg_inherits, sizes of files.
+-- Parameters: relation, the oid of the table; copy, the name of what is read in its place, if anything is.  Reads: pg_inherits, sizes of files.
 with recursive family(relation) as (
-    select %(relation)s::oid
+    select coalesce(%(copy)s::regclass, %(relation)s)::oid
     union
     select child.inhrelid
     from family

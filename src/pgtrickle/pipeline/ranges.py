@@ -16,7 +16,8 @@ def ctid_ranges(connection: Connection, source: Source, parts: int) -> tuple[str
     so that rows on pages added meanwhile belong to it.
     """
     row = connection.execute(
-        load("pgtrickle.pipeline", "pages.sql"), {"relation": source.relation}
+        load("pgtrickle.pipeline", "pages.sql"),
+        {"relation": source.relation, "copy": source.copy.sql if source.copy else None},
     ).fetchone()
     pages = int(row[0]) if row else 0
     count = max(1, min(parts, pages))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from pgtrickle.model.source import Source
+from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.plan.compiled import Compiled
 from pgtrickle.plan.operators import Aggregate, Filter, Join, Operator, Project, Scan
 from pgtrickle.plan.printing import tree_lines
@@ -17,6 +17,7 @@ def explanation(compiled: Compiled) -> str:
     program = compiled.program(compiled.sources)
     lines = [f"result: {compiled.shape.description}", "", "operators, with the kind of each delta rule:"]
     lines += [f"  {line}" for line in tree_lines(compiled.root)]
+    lines += compared_lines(op.source for op in compiled.root.walk() if isinstance(op, Scan))
     if program is not None:
         lines += ["", "reads from PostgreSQL, if every source has changed:"]
         lines += [f"  {line}" for read in program.reads for line in _read_lines(read)]
@@ -26,6 +27,21 @@ def explanation(compiled: Compiled) -> str:
         lines += ["", "indexes that lookups lack:"]
         lines += [f"  {line}" for line in missing_indexes(program)] or ["  none"]
     return "\n".join(lines)
+
+
+_COMPARED = {
+    SourceKind.MATERIALIZED_VIEW: "after each REFRESH, because a materialized view can have no triggers;"
+    " the whole view is read then, and not otherwise",
+    SourceKind.FOREIGN_TABLE: "at each refresh, because a foreign table may change where no trigger of ours"
+    " is; the whole table is read each time",
+}
+
+
+def compared_lines(sources: Iterable[Source]) -> list[str]:
+    """Which sources are compared with our copy of them, when and why; nothing where none is."""
+    copied = sorted({source.name: source for source in sources if source.copy}.items())
+    lines = [f"  {name}: compared with {one.copy} {_COMPARED[one.kind]}" for name, one in copied]
+    return ["", "sources followed by comparing snapshots:", *lines] if lines else []
 
 
 def missing_indexes(program: Program) -> list[str]:
@@ -40,7 +56,7 @@ def missing_indexes(program: Program) -> list[str]:
             wanted = {same_text(column) for column in lookup.columns}
             if not any(index and same_text(index[0]) in wanted for index in read.source.indexes):
                 listed = ", ".join(columns)
-                found.append(f"create index on {read.source.name} ({listed})")
+                found.append(f"create index on {read.source.table} ({listed})")
     return list(dict.fromkeys(found))
 
 

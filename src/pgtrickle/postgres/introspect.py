@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
@@ -34,7 +34,7 @@ def describe_sources(connection: Connection, relations: Sequence[RelationId]) ->
         ).fetchall()
         columns = _columns(connection, relations)
     sources: dict[RelationId, Source] = {}
-    for relid, schema, name, is_stream_table, hides_rows, keys, indexes in found:
+    for relid, schema, name, kind, hides_rows, copy, keys, indexes in found:
         relation = RelationId(relid)
         table = RelationName(schema, name)
         if hides_rows:
@@ -42,13 +42,15 @@ def describe_sources(connection: Connection, relations: Sequence[RelationId]) ->
                 f"row-level security hides rows of {table} from us",
                 hint="give the role of the sidecar the attribute BYPASSRLS",
             )
+        described = columns.get(relation, [])
         sources[relation] = Source(
             relation=relation,
             name=table,
-            kind=SourceKind.STREAM_TABLE if is_stream_table else SourceKind.TABLE,
-            columns=tuple(columns.get(relation, ())),
+            kind=SourceKind(kind),
+            columns=tuple(_nullable(described) if copy else described),
             keys=tuple(tuple(key) for key in keys),
             indexes=tuple(tuple(index) for index in indexes),
+            copy=RelationName(*copy) if copy else None,
         )
     gone = [relation for relation in relations if relation not in sources]
     if gone:
@@ -97,6 +99,11 @@ def set_function_names(connection: Connection) -> frozenset[str]:
     """The names of all functions that return sets, in lower case."""
     rows = connection.execute("select distinct lower(proname) from pg_proc where proretset").fetchall()
     return frozenset(name for (name,) in rows)
+
+
+def _nullable(columns: Sequence[SourceColumn]) -> list[SourceColumn]:
+    """The columns without what they promise: nobody makes a foreign table keep it."""
+    return [replace(column, is_nullable=True) for column in columns]
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pgtrickle.model.stream_table import RefreshMode, StreamTable
 from pgtrickle.plan.analysis.context import Definition
 from pgtrickle.plan.clock import clock_functions
 from pgtrickle.plan.compiled import Compiled, compiled, regenerated
+from pgtrickle.plan.over_copies import over_copies
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.introspect import (
     aggregate_names,
@@ -25,9 +26,13 @@ from pgtrickle.postgres.introspect import (
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What compiling found: a differential program, or the reason why there is none."""
+    """What compiling found: a differential program, or the reason why there is none.
+
+    `answer` is the query as PostgreSQL itself evaluates it.
+    """
 
     query: str
+    answer: str
     mode: RefreshMode
     outputs: tuple[tuple[str, PgType], ...]
     sources: tuple[Source, ...]
@@ -41,6 +46,11 @@ class Compilation:
     def upstream(self) -> tuple[Source, ...]:
         """The stream tables among the sources."""
         return tuple(source for source in self.sources if source.kind is SourceKind.STREAM_TABLE)
+
+    @property
+    def copied(self) -> tuple[Source, ...]:
+        """The sources that are compared with our copy of them."""
+        return tuple(source for source in self.sources if source.copy)
 
     def only_full(self, reason: str) -> Compilation:
         """The same query, evaluated by PostgreSQL this time; what state it has is behind afterwards."""
@@ -68,8 +78,31 @@ def compilation(connection: Connection, table: StreamTable) -> Compilation:
     clock = clock_functions([definition.query, *definition.views.values()])
     found, reason = _compiled(connection, table, definition)
     return Compilation(
-        table.query, table.mode, text.outputs, tuple(sources.values()), found, reason, bool(clock)
+        query=table.query,
+        answer=_answer(connection, table, definition),
+        mode=table.mode,
+        outputs=text.outputs,
+        sources=tuple(sources.values()),
+        compiled=found,
+        reason=reason,
+        follows_clock=bool(clock),
     )
+
+
+def _answer(connection: Connection, table: StreamTable, definition: Definition) -> str:
+    """The query over our copies; refused, in every mode, where we cannot write it so."""
+    if not any(source.copy for source in definition.sources.values()):
+        return table.query
+    _guard(connection, table, definition)
+    answer = over_copies(definition)
+    try:
+        outputs = canonical(connection, answer, table.settings).outputs
+    except CommandRefused as refusal:
+        raise _misread(table.name) from refusal
+    # what lies below a domain is the same value
+    if [(n, t.base) for n, t in outputs] != [(n, t.base) for n, t in definition.outputs]:
+        raise _misread(table.name)
+    return answer
 
 
 def _compiled(

@@ -153,7 +153,7 @@ def _rescanned(session: Session, table: StreamTable, program: Program, rows: Row
 
 def _ends(session: Session, table: StreamTable) -> Ends:
     def frontier(source: Source) -> Frontier:
-        found = table.frontier if source.kind is SourceKind.TABLE else table.upstream_frontier
+        found = table.upstream_frontier if source.kind is SourceKind.STREAM_TABLE else table.frontier
         return found or Frontier(3, 3)
 
     return Ends(frontier, table.data_timestamp, session.taken_at)

@@ -70,9 +70,10 @@ class Engine:
         """What was compiled for the table before, if anything was."""
         return self._compilations.get(table)
 
-    def forget(self, table: StreamTableId) -> None:
-        """Compile anew next time: what the query reads has changed."""
-        self._compilations.pop(table, None)
+    def forget(self, *tables: StreamTableId) -> None:
+        """Compile anew next time: what the queries read has changed."""
+        for table in tables:
+            self._compilations.pop(table, None)
 
     def close(self) -> None:
         """Stop Spark if it was started, and leave the database."""

@@ -18,8 +18,8 @@ def is_large_window(engine: Engine, pending: list[SourceWindow]) -> bool:
 
 def is_large_load(engine: Engine, session: Session, found: Compilation) -> bool:
     """Whether a first load is better spread over tasks."""
-    relations = [source.relation for source in found.sources]
-    return _is_large(engine, _estimated_rows(session.read, relations), engine.large_table)
+    tables = [source.table.sql for source in found.sources]
+    return _is_large(engine, _estimated_rows(session.read, tables), engine.large_table)
 
 
 def _is_large(engine: Engine, rows: int, limit: int) -> bool:
@@ -28,13 +28,13 @@ def _is_large(engine: Engine, rows: int, limit: int) -> bool:
     return engine.path is Path.DISTRIBUTED
 
 
-def _estimated_rows(connection: Connection, relations: Sequence[int]) -> int:
+def _estimated_rows(connection: Connection, tables: Sequence[str]) -> int:
     """What the size of the tables suggests, at a hundred bytes a row: statistics may be missing yet."""
     row = connection.execute(
         "select coalesce(sum(pg_relation_size(t.relid)), 0) / 100"
-        " from unnest(%s::oid[]) r(id) left join lateral pg_partition_tree(r.id) p on true,"
-        " lateral (select coalesce(p.relid, r.id::regclass)) t(relid)",
-        (list(relations),),
+        " from unnest(%s::regclass[]) r(id) left join lateral pg_partition_tree(r.id) p on true,"
+        " lateral (select coalesce(p.relid, r.id)) t(relid)",
+        (list(tables),),
     ).fetchone()
     assert row is not None
     return int(row[0])

@@ -11,6 +11,7 @@ from pgtrickle.catalog.outcomes import Refreshed, commit_refresh, mark_reinit
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.window import SourceWindow
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable
+from pgtrickle.refresh.comparing import is_behind
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.differential import Effect, fill, follow
 from pgtrickle.refresh.engine import Engine
@@ -21,7 +22,7 @@ from pgtrickle.refresh.windows import pending_windows
 
 
 class Altered(Exception):
-    """A source was altered after the query was compiled."""
+    """A source was altered after the query was compiled, or refreshed after it was compared."""
 
 
 def refreshed(
@@ -29,7 +30,7 @@ def refreshed(
 ) -> RefreshOutcome:
     """Read, compute and apply in the session; the caller commits."""
     started, clock = datetime.now(UTC), time.perf_counter()
-    if changed(session.read, table.id):
+    if changed(session.read, table.id) or is_behind(session.read, found):
         raise Altered
     _enter_settings(session, table)
     pending = pending_windows(session, table, found)
@@ -92,7 +93,7 @@ def _carried_out(
     if action is Action.NO_DATA:
         return Effect(Applied(0, 0), 0)
     if found.compiled is None:
-        return recompute(session, table, found.outputs)
+        return recompute(session, table, found)
     if action is not Action.DIFFERENTIAL:
         is_large = is_large_load(engine, session, found)
         return fill(engine, session, table, found.compiled.initial(), is_large=is_large)

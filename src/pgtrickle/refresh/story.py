@@ -11,9 +11,11 @@ from pgtrickle.catalog.tables import stream_table
 from pgtrickle.changes.window import buffers
 from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed, SparkFailed, UnknownStreamTable
 from pgtrickle.model.names import RelationName
+from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import Action, RefreshOutcome, Status, StreamTable, StreamTableId
 from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.refresh.comparing import compare_sources
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.differential import Unfollowable
 from pgtrickle.refresh.engine import Engine
@@ -61,9 +63,8 @@ def refresh_all(
                 return [_alone(engine, *tables[0], initiated_by, waits)]
             return [*failures, *_together(engine, tables, initiated_by, waits, failures)]
         except Altered:
-            for table_id in ids:
-                engine.forget(table_id)
-    raise RefreshFailed("the sources are being altered again and again", hint="try again later")
+            engine.forget(*ids)
+    raise _restless()
 
 
 @contextmanager
@@ -72,15 +73,27 @@ def brought_up_to_date(engine: Engine, ids: Sequence[StreamTableId]) -> Iterator
 
     It commits when the caller is done with it, and keeps nothing if the caller raises.
     """
-    tables, failures = _prepared_all(engine, ids)
-    for failure in failures:
-        raise failure.error
     with engine.connection() as connection:
-        for result in _followed(engine, connection, tables, "verify", True, ()):
+        for result in _all_followed(engine, connection, ids):
             if isinstance(result, Failure):
                 raise result.error
         yield connection
         connection.commit()
+
+
+def _all_followed(engine: Engine, connection: Connection, ids: Sequence[StreamTableId]) -> list[Result]:
+    for _ in range(ATTEMPTS):
+        tables, failures = _prepared_all(engine, ids)
+        try:
+            return [*failures, *_followed(engine, connection, tables, "verify", True, failures)]
+        except Altered:
+            connection.rollback()
+            engine.forget(*ids)
+    raise _restless()
+
+
+def _restless() -> RefreshFailed:
+    return RefreshFailed("the sources are being altered again and again", hint="try again later")
 
 
 def _prepared_all(
@@ -89,11 +102,17 @@ def _prepared_all(
     """The tables that can be refreshed, and those that cannot; one that was dropped is neither."""
     tables: list[tuple[StreamTable, Compilation]] = []
     failures: list[Failure] = []
+    compared: set[Source] = set()
     for table_id in ids:
         try:
-            tables.append(prepared(engine, table_id))
+            table, found = prepared(engine, table_id)
+            if table.status is not Status.SUSPENDED:
+                compare_sources(engine, found, compared)
+            tables.append((table, found))
         except UnknownStreamTable:
             continue
+        except Busy:
+            raise
         except (PgTrickleError, DatabaseError) as error:
             with engine.connection() as connection:
                 table = stream_table(connection, table_id)
@@ -109,7 +128,7 @@ def _can_go_alone(found: Compilation) -> bool:
 def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by: str, waits: bool) -> Result:
     with engine.connection() as write, engine.connection() as read:
         claimed = _claimed(write, table, waits)
-        session = _begun(lambda: alone(write, read, [source.name for source in found.sources]))
+        session = _begun(lambda: alone(write, read, [source.table for source in found.sources]))
         if claimed.status is Status.SUSPENDED:
             return _suspended(claimed)
         try:
@@ -150,7 +169,7 @@ def _followed(
     sources = {source for _, found in tables for source in found.sources}
     # a buffer must not be emptied between our snapshot and our claim
     kept = {buffer for source in sources for buffer in buffers(source.relation)}
-    relations = {source.name for source in sources} | kept | {table.name for table, _ in tables}
+    relations = {source.table for source in sources} | kept | {table.name for table, _ in tables}
     session = _begun(lambda: together(connection, sorted(relations)))
     claimed = [_claimed(connection, table, waits) for table, _ in tables]
     results: list[Result] = []

@@ -15,7 +15,7 @@ def pending_windows(session: Session, table: StreamTable, found: Compilation) ->
         return []
     since = []
     for source in found.sources:
-        frontier = table.frontier if source.kind is SourceKind.TABLE else table.upstream_frontier
+        frontier = table.upstream_frontier if source.kind is SourceKind.STREAM_TABLE else table.frontier
         if frontier is not None:
             since.append((source.relation, frontier))
     return windows(session.read, since)

@@ -13,13 +13,16 @@ from pgtrickle.scheduler.schedule import Calculated, Every, Manual, Schedule
 
 # a table that waits for changes and not for the clock is looked at this often
 LOOK_AGAIN = timedelta(seconds=1)
+# sources are read as a whole to be compared: without an interval of its own, a table does it this often
+COMPARE_AGAIN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """What one tick knows of one stream table.
 
-    `always` claims that the result changes with time alone, so that it is worth a refresh without changes.
+    `always` claims that the result changes with time alone, so that it is worth a refresh without changes;
+    `compares`, that it reads a source of whose changes only a refresh can tell.
     """
 
     id: StreamTableId
@@ -32,6 +35,7 @@ class Candidate:
     refresh_requested: bool = False
     needs_reinit: bool = False
     always: bool = False
+    compares: bool = False
 
 
 def due(candidates: Sequence[Candidate], now: datetime, graph: Graph) -> tuple[StreamTableId, ...]:
@@ -72,10 +76,10 @@ def _is_due(candidate: Candidate, now: datetime, *, is_fed: bool) -> bool:
         case Manual():
             return False
         case Calculated():
-            return has_work or is_retry
+            return has_work or is_retry or (candidate.compares and _has_come(candidate, COMPARE_AGAIN, now))
         case Every(interval):
-            has_come = _next_turn(candidate, interval, now) <= now
-            return is_retry or (has_come and (has_work or candidate.always))
+            has_reason = has_work or candidate.always or candidate.compares
+            return is_retry or (has_reason and _has_come(candidate, interval, now))
         case _:
             assert_never(candidate.schedule)
 
@@ -91,7 +95,8 @@ def _next_look(candidate: Candidate, now: datetime) -> datetime | None:
         case Manual():
             return None
         case Calculated():
-            return now + LOOK_AGAIN
+            turn = _next_turn(candidate, COMPARE_AGAIN, now)
+            return min(turn, now + LOOK_AGAIN) if candidate.compares and turn > now else now + LOOK_AGAIN
         case Every(interval):
             turn = _next_turn(candidate, interval, now)
             # its turn has come: its work waits, or will be due the moment it comes
@@ -115,6 +120,10 @@ def _may_run(candidate: Candidate) -> bool:
 
 def _is_held_back(candidate: Candidate, now: datetime) -> bool:
     return candidate.retry_at is not None and now < candidate.retry_at
+
+
+def _has_come(candidate: Candidate, interval: timedelta, now: datetime) -> bool:
+    return _next_turn(candidate, interval, now) <= now
 
 
 def _next_turn(candidate: Candidate, interval: timedelta, now: datetime) -> datetime:

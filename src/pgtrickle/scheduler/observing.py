@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from pgtrickle.catalog.tables import dependencies, generation, stream_tables
+from pgtrickle.catalog.tables import DependencyKind, dependencies, generation, stream_tables
 from pgtrickle.changes.window import buffers
 from pgtrickle.model.errors import BadSchedule
 from pgtrickle.model.names import RelationName
@@ -27,6 +27,7 @@ class Definitions:
     graph: Graph
     schedules: Mapping[StreamTableId, Schedule]
     pending: sql.Composed | None
+    comparing: frozenset[StreamTableId]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,11 @@ def defined(connection: Connection) -> Definitions:
     readers: dict[tuple[RelationName, str], list[StreamTableId]] = {}
     tables = stream_tables(connection)
     by_relation = {table.relation: table.id for table in tables}
+    kinds: dict[StreamTableId, set[DependencyKind]] = {}
     for table in tables:
-        captured = [d.relation for d in dependencies(connection, table.id) if d.is_captured]
+        needs = dependencies(connection, table.id)
+        kinds[table.id] = {need.kind for need in needs}
+        captured = [need.relation for need in needs if need.is_captured]
         upstream = frozenset(by_relation[r] for r in captured if r in by_relation)
         sources = frozenset(r for r in captured if r not in by_relation)
         nodes.append(Node(table.id, table.name, upstream, sources))
@@ -57,8 +61,11 @@ def defined(connection: Connection) -> Definitions:
             for buffer in buffers(relation):
                 readers.setdefault((buffer, column), []).append(table.id)
     parts = [_has_changes(buffer, column, ids) for (buffer, column), ids in readers.items()]
+    if any(DependencyKind.MATERIALIZED_VIEW in found for found in kinds.values()):
+        parts.append(sql.Composed([sql.SQL(load("pgtrickle.scheduler", "sql/refreshed_views.sql"))]))
     pending = sql.SQL(" union ").join(parts) if parts else None
-    return Definitions(number, Graph.of(nodes), schedules, pending)
+    comparing = frozenset(t for t, found in kinds.items() if DependencyKind.FOREIGN_TABLE in found)
+    return Definitions(number, Graph.of(nodes), schedules, pending, comparing)
 
 
 def observed(connection: Connection, known: Definitions | None, engine: Engine) -> Observation:
@@ -112,6 +119,7 @@ def _candidate(
         needs_reinit=bool(needs_reinit),
         # what this process has not compiled yet may follow the clock
         always=compiled is None or compiled.follows_clock,
+        compares=table in known.comparing,
     )
 
 

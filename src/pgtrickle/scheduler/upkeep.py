@@ -44,7 +44,7 @@ def tidy(connection: Connection) -> None:
 def _readers(connection: Connection, source: RelationId) -> list[StreamTableId]:
     rows = connection.execute(
         "select distinct pgt_id from pgtrickle.pgt_dependencies"
-        " where source_relid = %s and source_type in ('table', 'stream_table')",
+        " where source_relid = %s and source_type not in ('view', 'function')",
         (source,),
     ).fetchall()
     return [StreamTableId(row[0]) for row in rows]

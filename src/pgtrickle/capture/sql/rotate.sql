@@ -22,7 +22,7 @@ begin
         select s.pgt_id, s.frontier, s.upstream_frontier
         from pgtrickle.pgt_stream_tables s
         join pgtrickle.pgt_dependencies d on d.pgt_id = s.pgt_id
-        where d.source_relid = source and d.source_type in ('table', 'stream_table')
+        where d.source_relid = source and d.source_type not in ('view', 'function')
     loop
         if reader.frontier is null and reader.upstream_frontier is null then
             perform from pgtrickle.pgt_stream_tables s
@@ -70,7 +70,9 @@ begin
     update pgtrickle.pgt_sources s
     set active_buffer = 1 - s.active_buffer, retired_at = pg_current_snapshot()
     where s.source_relid = source;
-    perform pgtrickle.compose_capture(source);
+    if captured.trigger_level <> 'none' then
+        perform pgtrickle.compose_capture(source);
+    end if;
     return true;
 end
 $$;

@@ -23,7 +23,8 @@ as $$
     cross join unnest(array['insert', 'update', 'delete', 'truncate']) e(event)
     cross join lateral (select format('pgtrickle_%s_%s', source, e.event)::name) w(name)
     left join pg_trigger g on g.tgrelid = t.id and g.tgname = w.name
-    where e.event = 'truncate' or trigger_level = 'statement' or not c.relispartition or t.id = source
+    where trigger_level <> 'none'
+        and (e.event = 'truncate' or trigger_level = 'statement' or not c.relispartition or t.id = source)
     order by t.id, e.event
 $$;
 
@@ -169,7 +170,7 @@ declare
 begin
     perform from pgtrickle.pgt_sources s where s.source_relid = source for update skip locked;
     if not found or exists (select from pgtrickle.pgt_dependencies d
-        where d.source_relid = source and d.source_type in ('table', 'stream_table'))
+        where d.source_relid = source and d.source_type not in ('view', 'function'))
     then
         return false;
     end if;
@@ -179,6 +180,7 @@ begin
     execute format('drop function if exists pgtrickle_changes.capture_%s() cascade', source);
     execute format('drop table if exists pgtrickle_changes.changes_%s_0, pgtrickle_changes.changes_%s_1',
         source, source);
+    execute format('drop table if exists %s', pgtrickle.copy_of(source));
     delete from pgtrickle.pgt_sources s where s.source_relid = source;
     perform set_config('lock_timeout', patience, true);
     return true;

@@ -10,9 +10,7 @@ as $$
             then 'the system catalog'
         when n.nspname in ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state') then 'a table of pgtrickle itself:'
         when c.relpersistence = 't' then 'the temporary table'
-        when c.relkind = 'f' then 'the foreign table'
-        when c.relkind = 'm' then 'the materialized view'
-        when c.relkind not in ('r', 'p', 'v') then 'something that is not a table:'
+        when c.relkind not in ('r', 'p', 'v', 'm', 'f') then 'something that is not a table:'
         when c.relpersistence = 'u' then 'the unlogged table'
         end
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -30,6 +28,22 @@ as $$
             where not has_column_privilege(role_id, relation_id, number, 'SELECT')))
 $$;
 
+-- check_copying: refuse a materialized view or foreign table that the sidecar may not read.
+create or replace function pgtrickle.check_copying(relation_id oid, columns smallint[]) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    sidecar oid := pgtrickle.sidecar_role();
+    printed text := pgtrickle.printed(relation_id);
+begin
+    if not pgtrickle.may_select(sidecar, relation_id, columns) then
+        raise exception '%', format('pgtrickle may not read %s', printed) using
+            errcode = 'insufficient_privilege',
+            hint = format('grant select on %s to %I', printed, pg_get_userbyid(sidecar));
+    end if;
+end
+$$;
+
 create or replace function pgtrickle.check_relation(relation_id oid, checked_as oid, reader oid, columns smallint[])
 returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -38,14 +52,15 @@ declare
     sidecar oid := pgtrickle.sidecar_role();
     printed text := pgtrickle.printed(relation_id);
     unfit text := pgtrickle.unfit_relation(relation_id);
-    is_view boolean := (select relkind = 'v' from pg_class where oid = relation_id);
+    kind "char" := (select relkind from pg_class where oid = relation_id);
     namespace oid := (select relnamespace from pg_class where oid = relation_id);
     restricted name;
 begin
     if unfit is not null then
         raise exception '%', format('the query reads %s %s', unfit, printed) using
             errcode = 'feature_not_supported',
-            hint = 'pgtrickle follows ordinary and partitioned tables, views over them, and stream tables.';
+            hint = 'pgtrickle follows ordinary, partitioned and foreign tables, views, materialized views '
+                'and stream tables.';
     end if;
     if not pgtrickle.may_select(checked_as, relation_id, columns) then
         raise exception '%', format('permission denied for table %s', printed) using
@@ -57,7 +72,11 @@ begin
             errcode = 'insufficient_privilege',
             hint = format('grant usage on schema %s to %I', namespace::regnamespace, pg_get_userbyid(sidecar));
     end if;
-    if is_view then
+    if kind = 'v' then
+        return;
+    end if;
+    if kind in ('m', 'f') then
+        perform pgtrickle.check_copying(relation_id, columns);
         return;
     end if;
     if not pgtrickle.may_select(sidecar, relation_id, columns)

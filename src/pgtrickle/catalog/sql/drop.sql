@@ -45,7 +45,7 @@ as $$
 declare
     sources oid[] := array(
         select d.source_relid from pgtrickle.pgt_dependencies d
-        where d.pgt_id = id and d.source_type in ('table', 'stream_table') order by 1);
+        where d.pgt_id = id and d.source_type not in ('view', 'function') order by 1);
 begin
     if exists (select from pgtrickle.pgt_stream_tables s join pg_class c on c.oid = s.pgt_relid
         where s.pgt_id = id)

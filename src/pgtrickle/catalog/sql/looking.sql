@@ -91,7 +91,7 @@ begin
         from pgtrickle.pgt_dependencies d
         join pgtrickle.pgt_stream_tables s on s.pgt_id = d.pgt_id
         join pgtrickle.pgt_sources c on c.source_relid = d.source_relid
-        where d.source_type in ('table', 'stream_table')
+        where d.source_type not in ('view', 'function')
         order by 1, 2
     loop
         stream_table := reading.reader;

@@ -77,11 +77,14 @@ begin
     delete from pgtrickle.pgt_dependencies d where d.pgt_id = id;
     perform pgtrickle.record_dependencies(id, query_view, reader);
     perform pgtrickle.check_cycle(id);
-    perform pgtrickle.capture_source(d.source_relid, array(
-        select a.attnum from pg_attribute a
-        where a.attrelid = d.source_relid and a.attname = any (d.columns_used) order by a.attnum))
+    perform case when d.source_type in ('table', 'stream_table')
+        then pgtrickle.capture_source(d.source_relid, used.numbers)
+        else pgtrickle.copy_source(d.source_relid, used.numbers) end
     from pgtrickle.pgt_dependencies d
-    where d.pgt_id = id and d.source_type in ('table', 'stream_table')
+    cross join lateral (select array(
+        select a.attnum from pg_attribute a
+        where a.attrelid = d.source_relid and a.attname = any (d.columns_used) order by a.attnum)) used(numbers)
+    where d.pgt_id = id and d.source_type not in ('view', 'function')
     -- always in the same order, so that two of us cannot wait for each other
     order by d.source_relid;
     perform pgtrickle.raise_generation();
@@ -98,7 +101,7 @@ as $$
         array(select a.attname::text from pg_attribute a
             where a.attrelid = c.oid and a.attnum = any (r.numbers) order by a.attnum),
         pgtrickle.fingerprint(f.type, c.oid, r.numbers)::text,
-        case when c.relkind <> 'v' then 'trigger' end
+        case when c.relkind in ('m', 'f') then 'compare' when c.relkind <> 'v' then 'trigger' end
     from (
         select relation_id, array_agg(distinct number) filter (where number is not null) as numbers
         from pgtrickle.relations_of(query_view, reader) left join lateral unnest(columns) number on true
@@ -108,6 +111,8 @@ as $$
     join pg_namespace n on n.oid = c.relnamespace
     cross join lateral (select case
         when c.relkind = 'v' then 'view'
+        when c.relkind = 'm' then 'materialized_view'
+        when c.relkind = 'f' then 'foreign_table'
         when exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = c.oid) then 'stream_table'
         else 'table' end) f(type);
     insert into pgtrickle.pgt_dependencies

@@ -152,7 +152,7 @@ class Settler:
         return fresh.name
 
     def _type(self, scan: Scan, value: Expression) -> PgType:
-        return self._context.type(f"{scan.source.name.sql} as t", over_source(scan, value))
+        return self._context.type(f"{scan.source.table.sql} as t", over_source(scan, value))
 
 
 def raw(scan: Scan, expression: Expression) -> Expression:

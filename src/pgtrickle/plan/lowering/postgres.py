@@ -55,7 +55,7 @@ def _below(op: Operator, alias: str = "t") -> str:
 def _scan(op: Scan) -> str:
     columns = ", ".join(f"{over_source(op, o.expression)} as {quoted(o.column.name)}" for o in op.outputs)
     where = f" where {over_source(op, op.condition)}" if op.condition else ""
-    return f"select {columns} from {op.source.name.sql} as t{where}"
+    return f"select {columns} from {op.source.table.sql} as t{where}"
 
 
 def _leaf(op: Leaf) -> str:

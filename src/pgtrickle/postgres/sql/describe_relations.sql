@@ -1,9 +1,16 @@
--- describe_relations: names, keys and indexes of tables.
--- Parameter: the ids of the tables. `keys` are unique and not null; `indexes` are what a lookup can use:
+-- describe_relations: names, kinds, copies, keys and indexes of tables.
+-- Parameter: the ids of the tables. A `copy` is what is read in the place of a table; then its indexes
+-- count. `keys` are unique and not null; `indexes` are what a lookup can use:
 -- valid, whole, btree or hash, an expression as its own text. A relation that is gone has no row.
 select c.oid::bigint, n.nspname, c.relname,
-    exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = c.oid),
+    case when c.relkind = 'm' then 'materialized_view' when c.relkind = 'f' then 'foreign_table'
+        when exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = c.oid) then 'stream_table'
+        else 'table' end,
     row_security_active(c.oid),
+    (
+        select array[n.nspname, k.relname]::text[] from pg_class k join pg_namespace n on n.oid = k.relnamespace
+        where k.oid = copied.id
+    ),
     (
         select coalesce(jsonb_agg(k.names order by i.indisprimary desc, i.indexrelid), '[]')
         from pg_index i cross join lateral (
@@ -28,7 +35,9 @@ select c.oid::bigint, n.nspname, c.relname,
             left join pg_attribute a
                 on a.attrelid = i.indrelid and a.attnum = part.number and part.number <> 0
             where part.position <= i.indnkeyatts) k
-        where i.indrelid = c.oid and i.indisvalid and i.indpred is null
+        where i.indrelid = coalesce(copied.id, c.oid) and i.indisvalid and i.indpred is null
     )
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
+cross join lateral (
+    select case when c.relkind in ('m', 'f') then to_regclass(pgtrickle.copy_of(c.oid))::oid end) copied(id)
 where c.oid = any (%s::oid[])

@@ -1,0 +1,213 @@
+-- copies: sources that can have no triggers of ours, materialized views and foreign tables. We keep a copy
+-- of each; a refresh first compares the source with it, and what differs goes into the copy and into the
+-- change buffer, from where it is followed like any other change. Run as the sidecar's role.
+
+-- copy_of: the copy of a source, as SQL. A name in three parts, which no state of a stream table has.
+create or replace function pgtrickle.copy_of(source oid) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$ select format('pgtrickle_state.copy_of_%s', source) $$;
+
+-- source_version: tells apart the contents that a materialized view has had, as of the reading snapshot.
+-- Every REFRESH, CONCURRENTLY or not, writes the row of the view in pg_class anew, and nothing but a REFRESH
+-- changes its rows. Null for a foreign table: nobody tells us when that changes.
+create or replace function pgtrickle.source_version(source oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select concat_ws(' ', c.xmin, c.ctid, c.relfilenode) from pg_class c where c.oid = source and c.relkind = 'm' $$;
+
+-- declared_columns: the columns of a relation as one declares them, with what lies below a domain in its place:
+-- columns of a copy that nobody reads stay null, which a domain may refuse.
+create or replace function pgtrickle.declared_columns(relation_id oid)
+returns table (number smallint, column_name name, declared text)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select a.attnum, a.attname, format_type(m.id, m.modifier) || coalesce((
+            select format(' collate %I.%I', n.nspname, l.collname)
+            from pg_collation l join pg_namespace n on n.oid = l.collnamespace
+            where l.oid = a.attcollation), '')
+    from pg_attribute a
+    cross join lateral (
+        with recursive below(id, modifier, depth) as (
+            select a.atttypid, a.atttypmod, 0
+            union all
+            select t.typbasetype, t.typtypmod, b.depth + 1
+            from below b join pg_type t on t.oid = b.id and t.typtype = 'd'
+        )
+        select b.id, b.modifier from below b order by b.depth desc limit 1
+    ) m
+    where a.attrelid = relation_id and a.attnum > 0 and not a.attisdropped
+$$;
+
+-- misfit: what is to be altered so that the copy has the columns that the source has now; null if it has.
+-- A column that was renamed or has another type starts anew: whoever reads it starts anew as well.
+create or replace function pgtrickle.misfit(source oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    with present as (select * from pgtrickle.declared_columns(to_regclass(pgtrickle.copy_of(source)))),
+    wanted as (select * from pgtrickle.declared_columns(source))
+    select string_agg(part, ', ' order by number) from (
+        select 0 as number, format('drop column %I', column_name) as part from present
+        where (column_name, declared) not in (select column_name, declared from wanted)
+        union all
+        select number, format('add column %I %s', column_name, declared) from wanted
+        where (column_name, declared) not in (select column_name, declared from present)
+    ) parts
+$$;
+
+-- fit_copy: alter the copy, and the buffers of what is captured, so that they fit the source.
+create or replace function pgtrickle.fit_copy(source oid, numbers smallint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
+as $$
+declare
+    alterations text := pgtrickle.misfit(source);
+begin
+    execute format('create table if not exists %s ()', pgtrickle.copy_of(source));
+    if alterations is not null then
+        execute format('alter table %s %s', pgtrickle.copy_of(source), alterations);
+    end if;
+    perform pgtrickle.create_buffers(source, numbers);
+end
+$$;
+
+-- plain_indexes: the columns of each index of a relation that is whole and over plain columns.
+create or replace function pgtrickle.plain_indexes(relation_id oid) returns table (column_names name[])
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select distinct k.names
+    from pg_index i
+    join pg_class x on x.oid = i.indexrelid
+    join pg_am m on m.oid = x.relam and m.amname = 'btree'
+    cross join lateral (
+        select array_agg(a.attname order by part.position) as names, bool_and(o.opcdefault) as is_plain
+        from unnest(i.indkey::smallint[], i.indclass::oid[]) with ordinality as part(number, class_id, position)
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = part.number
+        join pg_opclass o on o.oid = part.class_id
+        where part.position <= i.indnkeyatts) k
+    where i.indrelid = relation_id and i.indisvalid and i.indpred is null and 0 <> all (i.indkey::smallint[])
+        and k.is_plain
+$$;
+
+-- index_copy: give the copy the indexes of its source, over columns that it holds: lookups read the copy.
+create or replace function pgtrickle.index_copy(source oid, numbers smallint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    wanted record;
+begin
+    for wanted in
+        select s.column_names from pgtrickle.plain_indexes(source) s
+        where s.column_names <@ array(select a.attname from pg_attribute a
+            where a.attrelid = source and a.attnum = any (numbers))
+        except
+        select c.column_names from pgtrickle.plain_indexes(pgtrickle.copy_of(source)::regclass) c
+    loop
+        execute format('create index on %s (%s)', pgtrickle.copy_of(source),
+            (select string_agg(format('%I', name), ', ' order by position)
+                from unnest(wanted.column_names) with ordinality as part(name, position)));
+    end loop;
+end
+$$;
+
+-- copy_source: keep a copy of these columns of a source from now on. A refresh fills it.
+-- Locks: its row in pgt_sources, for at most two seconds of waiting (55P03 then).
+create or replace function pgtrickle.copy_source(source oid, numbers smallint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning set lock_timeout = '2s'
+as $$
+declare
+    captured pgtrickle.pgt_sources;
+begin
+    select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for key share;
+    if found and numbers <@ captured.columns_captured and pgtrickle.misfit(source) is null then
+        return;
+    end if;
+    insert into pgtrickle.pgt_sources (source_relid, trigger_level) values (source, 'none')
+    on conflict (source_relid) do nothing;
+    perform from pgtrickle.pgt_sources s where s.source_relid = source for update;
+    update pgtrickle.pgt_sources s set version = null, columns_captured = array(
+        select n from (select unnest(numbers) union select unnest(s.columns_captured)) u(n) order by n)
+    where s.source_relid = source returning * into captured;
+    perform pgtrickle.fit_copy(source, captured.columns_captured);
+    perform pgtrickle.index_copy(source, captured.columns_captured);
+exception when lock_not_available then
+    raise exception '%', format('%s is busy', pgtrickle.printed(source)) using
+        errcode = 'lock_not_available',
+        hint = 'A refresh is reading it. Try again when that has ended.';
+end
+$$;
+
+-- comparison: the statement that brings a copy up to its source, and writes down what differed.
+-- Rows are compared letter by letter, as their text: every type has one, and what a reader can tell apart
+-- (1.0 and 1.00, 0 and -0) is told apart. Both are bags: as many copies leave or come as there are too many
+-- or too few. The source is read once, so that it may change meanwhile. With `is_first` nobody has read the
+-- copy yet, and there is nothing to write down. Where nobody reads any column, rows are only counted.
+create or replace function pgtrickle.comparison(source oid, buffer text, is_first boolean) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format($body$
+        with present as materialized (
+            select row(%2$s)::text as line%3$s from %6$s
+        ), stored as materialized (
+            select ctid as place, row(%2$s)::text as line from %7$s
+        ), differing as materialized (
+            select line, sum(weight) as weight
+            from (select line, 1 as weight from present union all select line, -1 from stored) counted
+            group by line having sum(weight) <> 0
+        ), come as materialized (
+            select * from (
+                select p.*, d.weight, row_number() over (partition by p.line) as number
+                from present p join differing d on d.line = p.line where d.weight > 0) p
+            where p.number <= p.weight
+        ), gone as (
+            delete from %7$s c using (
+                select s.place, d.weight, row_number() over (partition by s.line) as number
+                from stored s join differing d on d.line = s.line where d.weight < 0) s
+            where c.ctid = s.place and s.number <= -s.weight
+            returning s.place%4$s
+        ), added as (
+            insert into %7$s %5$s select %1$s from come
+        )
+        insert into %8$s (weight%9$s)
+        select 1%9$s from come where not %10$L union all select -1%9$s from gone where not %10$L
+        $body$,
+        string_agg(format('c%s', a.attnum), ', ' order by a.attnum),
+        string_agg(format('%I', a.attname), ', ' order by a.attnum),
+        string_agg(format(', %I as c%s', a.attname, a.attnum), '' order by a.attnum),
+        string_agg(format(', c.%I as c%s', a.attname, a.attnum), '' order by a.attnum),
+        '(' || string_agg(format('%I', a.attname), ', ' order by a.attnum) || ')',
+        pgtrickle.printed(source), pgtrickle.copy_of(source), buffer,
+        string_agg(format(', c%s', a.attnum), '' order by a.attnum), is_first)
+    from pgtrickle.pgt_sources s
+    join pg_attribute a on a.attrelid = s.source_relid and a.attnum = any (s.columns_captured) and not a.attisdropped
+    where s.source_relid = source
+$$;
+
+-- compare_source: bring the copy of a source up to it; how many change rows that took. A transaction of its
+-- own, in READ COMMITTED mode. Locks: its row in pgt_sources, so that nobody compares it at the same time.
+-- The settings make texts of values exact; the rest is as the sidecar's role has it.
+create or replace function pgtrickle.compare_source(source oid) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp
+    set extra_float_digits = 1 set datestyle = 'ISO' set intervalstyle = 'postgres'
+as $$
+declare
+    captured pgtrickle.pgt_sources;
+    present text;
+    changes bigint;
+begin
+    select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for no key update;
+    if not found or not exists (select from pg_class where oid = source) then
+        return 0;
+    end if;
+    -- read before the rows: if the view is refreshed in between, the versions differ and we compare again
+    present := pgtrickle.source_version(source);
+    if pgtrickle.misfit(source) is not null then
+        perform pgtrickle.fit_copy(source, captured.columns_captured);
+    elsif captured.filled_at is not null and captured.version = present then
+        return 0;
+    end if;
+    execute pgtrickle.comparison(source, format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer),
+        captured.filled_at is null);
+    get diagnostics changes = row_count;
+    update pgtrickle.pgt_sources s set version = present, filled_at = coalesce(s.filled_at, clock_timestamp())
+    where s.source_relid = source and (s.filled_at is null or s.version is distinct from present);
+    return changes;
+end
+$$;
