@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
+from typing import Final
 
 from bench.timing import Phases, phased, typical
 from bench.tpch.board import Board, Subject
 from bench.tpch.watching import Seen, watched
+
+WARMING: Final = 3
 
 Rival = Callable[[Board, Subject], None]
 
@@ -47,17 +50,17 @@ class Timings:
 def run(boards: Sequence[Board], rows: Sequence[int], rival: Rival, rounds: int) -> list[Timings]:
     """Change that many rows on each board and refresh everything, query by query on all boards.
 
-    One round more than asked for: the first warms up and is not counted.
+    The first rounds warm up and are not counted: a plan is kept when a program runs for the second time.
     """
     found = [Timings() for _ in boards]
     names = list(dict.fromkeys(name for board in boards for name in board.subjects))
-    for number in range(1 + rounds):
+    for number in range(-WARMING, rounds):
         for board, count in zip(boards, rows, strict=True):
             board.changes.make(count)
         pairs = list(zip(boards, found, strict=True))
         for name in names:
             for board, timings in pairs if number % 2 else reversed(pairs):
-                kept = timings if number else Timings()
+                kept = timings if number >= 0 else Timings()
                 _measure(board, board.subjects[name], rival, kept, rival_first=bool(number % 2))
     return found
 
