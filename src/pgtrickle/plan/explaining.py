@@ -6,8 +6,18 @@ from collections.abc import Iterable, Iterator
 
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.plan.compiled import Compiled
-from pgtrickle.plan.operators import Aggregate, Filter, Join, Operator, Project, Scan
-from pgtrickle.plan.printing import tree_lines
+from pgtrickle.plan.operators import (
+    Aggregate,
+    Evaluated,
+    Filter,
+    Join,
+    Mark,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+)
+from pgtrickle.plan.printing import label, tree_lines
 from pgtrickle.plan.program import Lookup, Part, Program, Read, ReadKind, Version
 from pgtrickle.plan.restriction.reading import same_text
 
@@ -17,6 +27,7 @@ def explanation(compiled: Compiled) -> str:
     program = compiled.program(compiled.sources)
     lines = [f"result: {compiled.shape.description}", "", "operators, with the kind of each delta rule:"]
     lines += [f"  {line}" for line in tree_lines(compiled.root)]
+    lines += _evaluated_lines(compiled.shape.operator)
     lines += compared_lines(op.source for op in compiled.root.walk() if isinstance(op, Scan))
     if program is not None:
         lines += ["", "reads from PostgreSQL, if every source has changed:"]
@@ -27,6 +38,13 @@ def explanation(compiled: Compiled) -> str:
         lines += ["", "indexes that lookups lack:"]
         lines += [f"  {line}" for line in missing_indexes(program)] or ["  none"]
     return "\n".join(lines)
+
+
+def _evaluated_lines(operator: Operator) -> list[str]:
+    """What PostgreSQL evaluates over the rows that are reached, and what Spark would not give exactly."""
+    found = [op for op in operator.walk() if isinstance(op, Evaluated)]
+    lines = [f"  {label(op.child)}: because of {op.because}" for op in found]
+    return ["", "evaluated by PostgreSQL, with all below it:", *dict.fromkeys(lines)] if lines else []
 
 
 _COMPARED = {
@@ -119,7 +137,7 @@ def _extrema_lines(program: Program) -> list[str]:
 
 def _expression_lines(compiled: Compiled, program: Program) -> Iterator[str]:
     yield f"by PostgreSQL while reading: {_joined(_read_expressions(program))}"
-    yield f"by Spark: {_joined(_spark_expressions(compiled.shape.operator, compiled.root))}"
+    yield f"by Spark: {_joined(_spark_expressions(compiled))}"
     computed = [f"{o.name} = {o.sql}" for o in program.target.outputs if not _is_name(o.sql)]
     having = getattr(program.target, "having", None)
     if having:
@@ -146,10 +164,17 @@ def _is_name(text: str) -> bool:
     return text.startswith('"') and text.endswith('"') and text.count('"') == 2
 
 
-def _spark_expressions(operator: Operator, root: Operator) -> list[str]:
+def _in_spark(operator: Operator) -> Iterator[Operator]:
+    if not isinstance(operator, Evaluated):
+        yield operator
+        for child in operator.children:
+            yield from _in_spark(child)
+
+
+def _spark_expressions(compiled: Compiled) -> list[str]:
     texts: list[str] = []
-    for op in operator.walk():
-        if isinstance(op, Join):
+    for op in _in_spark(compiled.shape.operator):
+        if isinstance(op, (Join, OuterJoin, Mark)):
             texts += [f"{left} = {right}" for left, right in op.on]
             texts += [str(op.condition)] if op.condition else []
         elif isinstance(op, Filter):
@@ -158,9 +183,4 @@ def _spark_expressions(operator: Operator, root: Operator) -> list[str]:
             texts += [str(e) for e in op.expressions if e.column is None]
         elif isinstance(op, Aggregate):
             texts += [str(call.expression) for call in op.calls]
-        elif not isinstance(op, Scan):
-            continue
-    top = root.child if isinstance(root, Filter) else root
-    if isinstance(top, Aggregate):
-        texts += [str(call.expression) for call in top.calls if call.function]
-    return texts
+    return texts + [str(call.expression) for call in compiled.shape.merged_calls]

@@ -74,6 +74,7 @@ class Merged(Shape):
 
     def __init__(self, grouped: Grouped) -> None:
         self._aggregate = grouped.aggregate
+        self.merged_calls = grouped.aggregate.calls
         self._keys = tuple(
             Field(f"k{number}", key.column.carrier) for number, key in enumerate(grouped.aggregate.keys)
         )

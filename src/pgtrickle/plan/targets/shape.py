@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.operators import Call, Operator
 from pgtrickle.plan.program import Program
 
 
@@ -17,6 +17,9 @@ class Shape(ABC):
 
     operator: Operator
     """The tree whose changes are followed, with only the columns that are read."""
+
+    merged_calls: tuple[Call, ...] = ()
+    """The aggregates above the tree that Spark computes of its changes."""
 
     @abstractmethod
     def program(self, changed: frozenset[RelationId]) -> Program | None:
