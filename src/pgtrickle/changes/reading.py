@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
 
 import pyarrow as pa
 
 from pgtrickle.changes.answers import answer_query, is_empty_answer
+from pgtrickle.changes.kept import can_be_kept, found_in
 from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
 from pgtrickle.changes.relations import CHANGE, Ends, among, carried, where, window
 from pgtrickle.model.carrier import Carrier, Field
@@ -14,18 +17,24 @@ from pgtrickle.plan.program import AGAIN, WEIGHT, Read, ReadKind
 from pgtrickle.postgres.arrow import arrow_schema, read_arrow
 from pgtrickle.postgres.connection import Connection, sql
 
-Connections = Callable[[Read], Connection]
+Whole = Callable[[Read, Callable[[Read, int], pa.Table]], pa.Table | None]
+"""Gives all rows that a read of an unchanged source could find, if they are few enough to be kept."""
 
 _AGAIN = Field(AGAIN, Carrier("boolean", "boolean", "({})", "({})::boolean", True, False))
 
 
 def read_all(
-    reads: tuple[Read, ...], connection: Connections, ends: Ends, given: Mapping[str, pa.Table]
+    reads: tuple[Read, ...],
+    connection: Connection,
+    ends: Ends,
+    *,
+    given: Mapping[str, pa.Table] = MappingProxyType({}),
+    whole: Whole | None = None,
 ) -> dict[str, pa.Table]:
     """Read one after the other, each restricted by the keys that the ones before it found."""
     tables = dict(given)
     for read in reads:
-        tables[read.name] = _table(read, connection(read), ends, tables)
+        tables[read.name] = _table(read, connection, ends, tables, whole)
     return {read.name: tables[read.name] for read in reads}
 
 
@@ -39,10 +48,22 @@ def has_weight(read: Read) -> bool:
     return read.kind is not ReadKind.ANSWER or not read.fields
 
 
-def _table(read: Read, connection: Connection, ends: Ends, tables: Mapping[str, pa.Table]) -> pa.Table:
+def _table(
+    read: Read, connection: Connection, ends: Ends, tables: Mapping[str, pa.Table], whole: Whole | None
+) -> pa.Table:
     if _is_empty(read, tables):
         return arrow_schema(fields_of(read), has_weight=has_weight(read)).empty_table()
+    if whole is not None and can_be_kept(read, tables):
+        rows = whole(read, partial(_first, connection, ends))
+        if rows is not None:
+            return found_in(rows, read, tables)
     query = read_query(read, ends, tables)
+    return read_arrow(connection, query, fields_of(read), has_weight=has_weight(read))
+
+
+def _first(connection: Connection, ends: Ends, read: Read, limit: int) -> pa.Table:
+    """At most so many rows of a read."""
+    query = sql.SQL("{} limit {}").format(read_query(read, ends, {}), sql.Literal(limit))
     return read_arrow(connection, query, fields_of(read), has_weight=has_weight(read))
 
 

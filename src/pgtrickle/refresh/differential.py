@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows
 from pgtrickle.apply.storage import create_storage, empty_staging, staging_table
 from pgtrickle.apply.writing import Applied
 from pgtrickle.changes.inputs import merged
-from pgtrickle.changes.reading import fields_of, has_weight, inserted_query, read_all, read_query
+from pgtrickle.changes.reading import Whole, fields_of, has_weight, inserted_query, read_all, read_query
 from pgtrickle.changes.relations import Ends
 from pgtrickle.model.errors import Diverged, SparkFailed
 from pgtrickle.model.frontier import Frontier
-from pgtrickle.model.source import Source, SourceKind
+from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.pipeline.distributed import StagingTarget, run_distributed
 from pgtrickle.pipeline.ranges import ctid_ranges
@@ -31,6 +31,7 @@ from pgtrickle.plan.targets.merged import RESCANNED
 from pgtrickle.postgres.connection import DataError, connect, sql
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
+from pgtrickle.refresh.windows import start_of
 
 PARTS = 8
 """Into how many pieces a large table is split; more than cores, so that none waits long."""
@@ -64,7 +65,7 @@ def follow(
     if is_large and session.can_share:
         with _Staging(engine, session, table, program) as rows:
             return _applied(session, table, program, rows, 0)
-    inputs = _inputs(session, table, program)
+    inputs = _inputs(session, table, program, _kept_by(engine, session, table))
     if not any(rows.num_rows for rows in inputs.values()):
         return Effect(Applied(0, 0), 0)
     with _followable():
@@ -117,10 +118,12 @@ def _repeatable(program: Program) -> Iterator[None]:
         raise
 
 
-def _inputs(session: Session, table: StreamTable, program: Program) -> dict[str, pa.Table]:
+def _inputs(
+    session: Session, table: StreamTable, program: Program, whole: Whole | None = None
+) -> dict[str, pa.Table]:
     """What the program computes with, on the driver."""
     with _followable():
-        tables = read_all(program.reads, lambda _: session.read, _ends(session, table), {})
+        tables = read_all(program.reads, session.read, _ends(session, table), whole=whole)
     return {one.name: merged(one, tables) for one in program.inputs}
 
 
@@ -146,15 +149,24 @@ def _rescanned(session: Session, table: StreamTable, program: Program, rows: Row
     lost = groups_to_rescan(session.write, table.id, target, rows)
     if lost is None:
         return None
-    return read_all((target.rescan,), lambda _: session.read, _ends(session, table), {RESCANNED: lost})[
-        "extrema"
-    ]
+    found = read_all((target.rescan,), session.read, _ends(session, table), given={RESCANNED: lost})
+    return found["extrema"]
+
+
+def _kept_by(engine: Engine, session: Session, table: StreamTable) -> Whole:
+    """What is kept of the sources, good where this refresh starts."""
+    ends = _ends(session, table)
+
+    def whole(read: Read, ask: Callable[[Read, int], pa.Table]) -> pa.Table | None:
+        assert read.source is not None
+        return engine.kept.whole(table.id, read, ends.frontier(read.source), ask)
+
+    return whole
 
 
 def _ends(session: Session, table: StreamTable) -> Ends:
     def frontier(source: Source) -> Frontier:
-        found = table.upstream_frontier if source.kind is SourceKind.STREAM_TABLE else table.frontier
-        return found or Frontier(3, 3)
+        return start_of(table, source) or Frontier(3, 3)
 
     return Ends(frontier, table.data_timestamp, session.taken_at)
 

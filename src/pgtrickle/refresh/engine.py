@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
+from pgtrickle.changes.kept import KeptRows
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.postgres.connection import Connection, connect
@@ -36,6 +37,7 @@ class Engine:
     path: Path = Path.AUTO
     large_window: int = LARGE_WINDOW
     large_table: int = LARGE_TABLE
+    kept: KeptRows = field(default_factory=KeptRows)
     _spark: Spark | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _idle: list[Connection] = field(default_factory=list)
@@ -74,6 +76,7 @@ class Engine:
         """Compile anew next time: what the queries read has changed."""
         for table in tables:
             self._compilations.pop(table, None)
+            self.kept.forget(table)
 
     def close(self) -> None:
         """Stop Spark if it was started, and leave the database."""

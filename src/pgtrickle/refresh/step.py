@@ -10,6 +10,7 @@ from pgtrickle.catalog.dependencies import changed
 from pgtrickle.catalog.outcomes import Refreshed, commit_refresh, mark_reinit
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.window import SourceWindow
+from pgtrickle.model.source import SourceKind
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable
 from pgtrickle.refresh.comparing import is_behind
 from pgtrickle.refresh.compiling import Compilation
@@ -18,7 +19,7 @@ from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.recomputing import recompute
 from pgtrickle.refresh.session import Session
 from pgtrickle.refresh.sizes import is_large_load, is_large_window
-from pgtrickle.refresh.windows import pending_windows
+from pgtrickle.refresh.windows import pending_windows, start_of
 
 
 class Altered(Exception):
@@ -42,6 +43,7 @@ def refreshed(
     outcome = RefreshOutcome(
         table.name, action, effect.applied.inserted, effect.applied.deleted, milliseconds, reason
     )
+    upstream = session.upstream_frontier() if found.upstream else None
     commit_refresh(
         session.write,
         table.id,
@@ -50,13 +52,19 @@ def refreshed(
             started_at=started,
             data_timestamp=session.taken_at,
             frontier=session.frontier,
-            upstream=session.upstream_frontier() if found.upstream else None,
+            upstream=upstream,
             rows_inserted=effect.applied.inserted,
             rows_deleted=effect.applied.deleted,
             delta_rows=effect.delta_rows,
             reason=reason,
             initiated_by=initiated_by,
         ),
+    )
+    ends = {True: upstream, False: session.frontier}
+    engine.kept.advance(
+        table.id,
+        frozenset(window.relation for window in pending),
+        lambda source: (start_of(table, source), ends[source.kind is SourceKind.STREAM_TABLE]),
     )
     if found.state_is_behind:
         mark_reinit(session.write, table.id, found.state_is_behind)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pgtrickle.changes.window import SourceWindow, windows
-from pgtrickle.model.source import SourceKind
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.session import Session
@@ -15,7 +16,12 @@ def pending_windows(session: Session, table: StreamTable, found: Compilation) ->
         return []
     since = []
     for source in found.sources:
-        frontier = table.upstream_frontier if source.kind is SourceKind.STREAM_TABLE else table.frontier
+        frontier = start_of(table, source)
         if frontier is not None:
             since.append((source.relation, frontier))
     return windows(session.read, since)
+
+
+def start_of(table: StreamTable, source: Source) -> Frontier | None:
+    """Up to where the table has followed a source."""
+    return table.upstream_frontier if source.kind is SourceKind.STREAM_TABLE else table.frontier

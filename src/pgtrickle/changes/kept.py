@@ -1,0 +1,148 @@
+"""Small sources, kept as they were read last for as long as nothing of them changes.
+
+What is kept is good at one frontier. A refresh that starts there and finds no change of the source
+may use it, and then it is good at the frontier where that refresh ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pgtrickle.model.carrier import Field
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.source import Source
+from pgtrickle.model.stream_table import RelationId, StreamTableId
+from pgtrickle.plan.program import AGAIN, Lookup, Read, ReadKind
+
+MAX_ROWS: Final = 1_000
+"""A source with more rows than this is looked up in PostgreSQL every time."""
+MAX_KEPT: Final = 1_000
+"""So many reads are kept; the one that has not been used for longest goes first."""
+
+Moved = Callable[[Source], tuple[Frontier | None, Frontier | None]]
+"""From where to where a refresh has followed a source."""
+
+_Key = tuple[StreamTableId, Read]
+
+
+@dataclass(slots=True)
+class _Kept:
+    rows: pa.Table
+    frontier: Frontier
+
+
+@dataclass(slots=True)
+class KeptRows:
+    """What all stream tables of an engine keep."""
+
+    _kept: OrderedDict[_Key, _Kept] = field(default_factory=OrderedDict)
+    _too_large: set[RelationId] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def whole(
+        self, table: StreamTableId, read: Read, start: Frontier, ask: Callable[[Read, int], pa.Table]
+    ) -> pa.Table | None:
+        """All rows that a read could find, for a refresh that starts there; None if they are too many.
+
+        `ask` reads at most that many rows from PostgreSQL.
+        """
+        assert read.source is not None
+        key, relation = (table, replace(read, name="", lookups=(), earlier=())), read.source.relation
+        with self._lock:
+            known = self._kept.get(key)
+            if known is not None and known.frontier == start:
+                self._kept.move_to_end(key)
+                return known.rows
+            if relation in self._too_large:
+                return None
+        rows = ask(key[1], MAX_ROWS + 1)
+        with self._lock:
+            if rows.num_rows > MAX_ROWS:
+                self._too_large.add(relation)
+                return None
+            self._kept[key] = _Kept(rows, start)
+            if len(self._kept) > MAX_KEPT:
+                self._kept.popitem(last=False)
+        return rows
+
+    def advance(self, table: StreamTableId, changed: frozenset[RelationId], moved: Moved) -> None:
+        """A refresh has moved each source on; what changed is not good any more."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0] == table]:
+                source = key[1].source
+                assert source is not None
+                start, end = moved(source)
+                if source.relation in changed or self._kept[key].frontier != start or end is None:
+                    del self._kept[key]
+                else:
+                    self._kept[key].frontier = end
+
+    def forget(self, table: StreamTableId) -> None:
+        """Something about the sources of a table is not as it was."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0] == table]:
+                del self._kept[key]
+            self._too_large.clear()
+
+
+_COMPARED: Final[Mapping[str, pa.DataType]] = {
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "string": pa.string(),
+}
+"""Carried forms that compare in Arrow as their values do in PostgreSQL."""
+
+
+def can_be_kept(read: Read, tables: Mapping[str, pa.Table]) -> bool:
+    """Whether a read is of an unchanged source, and finds rows by keys that can be compared here."""
+    if read.kind is not ReadKind.ROWS or read.is_changed or read.follows_clock or read.source is None:
+        return False
+    names = {field.name for field in read.fields}
+    return all(
+        key.name in names and key.carrier.equality and _forms(lookup, n, tables) <= {_form(key)}
+        for lookup in (*read.lookups, *read.earlier)
+        for n, key in enumerate(lookup.keys)
+    )
+
+
+def found_in(whole: pa.Table, read: Read, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows that a read finds among all of them."""
+    rows = whole.filter(_any_of(whole, read.lookups, tables)) if read.lookups else whole
+    if not read.earlier:
+        return rows
+    return rows.add_column(len(read.fields), AGAIN, _any_of(rows, read.earlier, tables))
+
+
+def _any_of(rows: pa.Table, lookups: tuple[Lookup, ...], tables: Mapping[str, pa.Table]) -> Any:
+    """For each row, whether one of the lookups finds it."""
+    found: Any = pa.repeat(pa.scalar(value=False), rows.num_rows)
+    for lookup in lookups:
+        if not any(tables[provider.read].num_rows for provider in lookup.providers):
+            continue
+        is_found: Any = pa.repeat(pa.scalar(value=True), rows.num_rows)
+        for position, key in enumerate(lookup.keys):
+            is_found = pc.and_(is_found, _is_key(rows.column(key.name), lookup, position, tables))
+        found = pc.or_(found, is_found)
+    return found
+
+
+def _is_key(column: pa.ChunkedArray, lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> Any:
+    chunks = [tables[p.read].column(p.fields[position]) for p in lookup.providers]
+    values = pa.concat_arrays([chunk.combine_chunks() for chunk in chunks])
+    return pc.is_in(column, values if lookup.is_null_safe else values.drop_null())
+
+
+def _forms(lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> set[pa.DataType | None]:
+    return {tables[p.read].schema.field(p.fields[position]).type for p in lookup.providers}
+
+
+def _form(key: Field) -> pa.DataType | None:
+    return _COMPARED.get(key.carrier.spark)
