@@ -183,6 +183,12 @@ def test_a_text_past_a_limit_is_refused_by_its_name(limit):
         parse(PATHOLOGICAL[limit])
 
 
+@pytest.mark.parametrize(("said", "meant"), [("7", 7), ("", 100), ("many", 100), ("0", 100), ("-1", 100)])
+def test_a_limit_can_be_set(monkeypatch, said, meant):
+    monkeypatch.setenv("PGTRICKLE_MAX_RELATIONS", said)
+    assert limits._limit("MAX_RELATIONS", 100) == meant
+
+
 def test_too_many_tables_are_refused_by_name(analyst):
     tables = ", ".join(f"t as t{number}" for number in range(limits.MAX_RELATIONS + 1))
     with pytest.raises(UnsupportedQuery, match="MAX_RELATIONS"):

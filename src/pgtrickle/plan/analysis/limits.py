@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
+
 from sqlglot import exp
 
 from pgtrickle.model.errors import UnsupportedQuery
 
-MAX_TEXT_BYTES = 1_000_000
+
+def _limit(name: str, usual: int) -> int:
+    """The limit from the environment, as `PGTRICKLE_` and its name; the usual one if that says no number."""
+    text = os.environ.get(f"PGTRICKLE_{name}", "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) else usual
+
+
+MAX_TEXT_BYTES = _limit("MAX_TEXT_BYTES", 1_000_000)
 """The canonical text of a query, and of each view it reads."""
-MAX_DEPTH = 250
+MAX_DEPTH = _limit("MAX_DEPTH", 250)
 """Levels of nested expressions and subqueries; a chain of ANDs counts one for each."""
-MAX_RELATIONS = 100
+MAX_RELATIONS = _limit("MAX_RELATIONS", 100)
 """Tables, views and functions that a query names, counted each time that it does."""
-MAX_SUBQUERIES = 100
+MAX_SUBQUERIES = _limit("MAX_SUBQUERIES", 100)
 """Subqueries inside expressions, views and repeated WITH queries included."""
-MAX_GROUPING_SETS = 64
+MAX_GROUPING_SETS = _limit("MAX_GROUPING_SETS", 64)
 """The grouping sets of one GROUP BY."""
 
 
@@ -22,7 +31,7 @@ def exceeded(limit: str, most: int) -> UnsupportedQuery:
     """The error for a query past a limit."""
     return UnsupportedQuery(
         f"the query exceeds {limit} = {most}, so it cannot be followed incrementally",
-        hint="use refresh mode FULL or AUTO",
+        hint=f"use refresh mode FULL or AUTO, or start the sidecar with a larger PGTRICKLE_{limit}",
     )
 
 
