@@ -10,7 +10,7 @@ from pgtrickle.changes.answers import answer_query, is_empty_answer
 from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
 from pgtrickle.changes.relations import CHANGE, Ends, among, carried, where, window
 from pgtrickle.model.carrier import Carrier, Field
-from pgtrickle.plan.program import AGAIN, WEIGHT, Read, ReadKind
+from pgtrickle.plan.program import AGAIN, WEIGHT, Read, ReadKind, Version
 from pgtrickle.postgres.arrow import arrow_schema, read_arrow
 from pgtrickle.postgres.connection import Connection, sql
 
@@ -36,7 +36,7 @@ def fields_of(read: Read) -> tuple[Field, ...]:
 
 def has_weight(read: Read) -> bool:
     """Whether the rows of a read count more, or less, than once."""
-    return read.kind is not ReadKind.ANSWER
+    return read.kind is not ReadKind.ANSWER or read.version in {Version.CHANGED, Version.STAYED}
 
 
 def _table(read: Read, connection: Connection, ends: Ends, tables: Mapping[str, pa.Table]) -> pa.Table:

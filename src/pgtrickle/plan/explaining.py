@@ -6,10 +6,17 @@ from collections.abc import Iterator
 
 from pgtrickle.model.source import Source
 from pgtrickle.plan.compiled import Compiled
-from pgtrickle.plan.operators import Aggregate, Filter, Join, Operator, Project, Scan
+from pgtrickle.plan.operators import Aggregate, Evaluated, Filter, Join, Operator, Project, Scan
 from pgtrickle.plan.printing import tree_lines
 from pgtrickle.plan.program import Lookup, Part, Program, Read, ReadKind, Version
 from pgtrickle.plan.restriction.reading import same_text
+
+_VERSIONS = {
+    Version.NOW: "as it is now",
+    Version.BEFORE: "as it was before the window",
+    Version.CHANGED: "now and before the window: what differs",
+    Version.STAYED: "now and before the window: what both have",
+}
 
 
 def explanation(compiled: Compiled) -> str:
@@ -69,13 +76,24 @@ def _access(read: Read) -> str:
     if read.kind is ReadKind.CHANGES:
         return "the window of changes"
     if read.kind is ReadKind.ANSWER:
-        when = "as it is now" if read.version is Version.NOW else "as it was before the window"
-        return f"evaluated by PostgreSQL, {when}"
+        return f"evaluated by PostgreSQL, {_VERSIONS[read.version]}{_gate(read)}"
     return _found(read)
+
+
+def _gate(read: Read) -> str:
+    """Which rows of a recursion are asked for, and when."""
+    if not any(part.is_recursed for part in read.parts):
+        return ""
+    gates = [p.read for lookup in read.lookups if not lookup.columns for p in lookup.providers]
+    if gates:
+        return f"; only if {' or '.join(dict.fromkeys(gates))} has rows"
+    return "".join(f"; {_lookup(lookup)}" for lookup in read.lookups)
 
 
 def _part_access(part: Part) -> str:
     assert part.rows.source is not None
+    if part.is_recursed:
+        return f"{part.rows.source.name}: whole table, because the recursion may reach every row"
     found = _found(part.rows) if part.is_reached else "only its change"
     return f"{part.rows.source.name}: {found}"
 
@@ -130,9 +148,18 @@ def _is_name(text: str) -> bool:
     return text.startswith('"') and text.endswith('"') and text.count('"') == 2
 
 
+def _in_spark(op: Operator) -> Iterator[Operator]:
+    """The operators that Spark evaluates."""
+    if isinstance(op, Evaluated):
+        return
+    yield op
+    for child in op.children:
+        yield from _in_spark(child)
+
+
 def _spark_expressions(operator: Operator, root: Operator) -> list[str]:
     texts: list[str] = []
-    for op in operator.walk():
+    for op in _in_spark(operator):
         if isinstance(op, Join):
             texts += [f"{left} = {right}" for left, right in op.on]
             texts += [str(op.condition)] if op.condition else []

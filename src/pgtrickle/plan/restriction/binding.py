@@ -24,6 +24,7 @@ from pgtrickle.plan.operators import (
     Distinct,
     Evaluated,
     Filter,
+    Itself,
     Join,
     Leaf,
     Mark,
@@ -31,6 +32,7 @@ from pgtrickle.plan.operators import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SetOperation,
     Single,
@@ -41,7 +43,7 @@ from pgtrickle.plan.operators import (
     Window,
 )
 from pgtrickle.plan.program import Read
-from pgtrickle.plan.restriction.answers import answer_of, constant
+from pgtrickle.plan.restriction.answers import answer_of, constant, recursion_of
 from pgtrickle.plan.restriction.passing import padded, places, wants_from
 from pgtrickle.plan.restriction.reading import Reads, inputs_of, reachable
 from pgtrickle.plan.restriction.region import has_index, is_region, region_of, with_leaves
@@ -74,6 +76,8 @@ class Binding:
         return self._known[asked]
 
     def _bound(self, op: Operator, needs: Needs) -> Operator:
+        if isinstance(op, Itself):
+            return op
         if not needs and not self.is_changed(op):
             return Nothing(op.columns)
         if isinstance(op, Scan):
@@ -113,6 +117,8 @@ class Binding:
         self._is_inside = was_inside
         if was_inside:
             return child
+        if _is_recursive(op):
+            return recursion_of(child, op.columns, needs, self._reads)
         return answer_of(child, op.columns, (*needs, *own) if own else (), self._reads)
 
     def _region(self, op: Operator, needs: Needs) -> Operator:
@@ -176,6 +182,12 @@ class _Messages:
                 is_null_safe=False,
             )
         return self._known[leaf, there]
+
+
+def _is_recursive(op: Evaluated) -> bool:
+    """Whether there is a recursion in it, whose rows PostgreSQL can compare as Spark would."""
+    can_compare = bool(op.columns) and all(column.type.deterministic for column in op.columns)
+    return can_compare and any(isinstance(part, Recursive) for part in op.walk())
 
 
 def _own_keys(binding: Binding, op: Operator) -> Needs:
@@ -243,6 +255,11 @@ def _paired(binding: Binding, op: Mark | OuterJoin, needs: Needs) -> tuple[Opera
     return binding.bound(op.left, _each(left_asked)), binding.bound(op.right, _each(right_asked))
 
 
+def _whole(binding: Binding, op: Recursive, needs: Needs) -> tuple[Operator, ...]:
+    """All rows at both ends: no key tells which of them the recursion reaches."""
+    return tuple(binding.bound(child, (EVERYTHING,)) for child in op.children)
+
+
 def _each(needs: Iterable[Want]) -> Needs:
     return tuple(dict.fromkeys(needs))
 
@@ -283,5 +300,6 @@ _RULES: Mapping[type[Operator], Callable[[Binding, Any, Needs], tuple[Operator, 
     Window: _partitioned,
     Top: _partitioned,
     Single: _partitioned,
+    Recursive: _whole,
 }
 """What each operator needs of its children; inner joins are bound together, as a region."""

@@ -12,6 +12,7 @@ from pgtrickle.plan.operators import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     TableFunction,
     UnionAll,
@@ -33,12 +34,13 @@ def traced(op: Operator, columns: tuple[str, ...]) -> Traced:
     if isinstance(op, Answer):
         if not op.columns:
             return None  # what was read without a column does not tell how many rows it has
-        reads = (op.now, op.before) if op.before else (op.now,)
-        return tuple(KeyColumns(read.name, columns) for read in reads)
+        return tuple(KeyColumns(read.name, columns) for read, _ in op.reads)
     if isinstance(op, Join):
         return _joined(op, columns)
     if isinstance(op, OuterJoin):
         return _outer(op, columns)
+    if isinstance(op, Recursive):
+        return None
     if isinstance(op, UnionAll):
         return _together([traced(arm, _by_position(op, arm, columns)) for arm in op.arms])
     below = _below(op, columns)
@@ -52,7 +54,7 @@ def origin(op: Operator, column: str) -> tuple[Scan, str] | None:
     if isinstance(op, (Join, OuterJoin)):
         side = op.left if column in op.left.names else op.right
         return origin(side, column)
-    if not op.children:
+    if not op.children or isinstance(op, Recursive):
         return None
     first = op.children[0]
     below = _below(op, _by_position(op, first, (column,)) if isinstance(op, UnionAll) else (column,))
