@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from psycopg import sql
+
+from pgtrickle.model.errors import RefreshFailed
 
 REACHED = (
     "with recursive r(a, b) as (select a, b from edge union select r.a, e.b from r join edge e on e.a = r.b)"
@@ -169,6 +172,22 @@ def test_a_recursion_reads_views_and_stream_tables(source, app, stream_table, fo
         tables.after(statement)
         roads.refresh()
         above.follow()
+
+
+def test_a_recursion_without_an_end_fails_by_the_timeout_and_is_followed_once_it_ends(
+    source, admin, followed
+):
+    # of sessions that begin afterwards, so before there is any
+    limited = sql.SQL("alter role trickle in database {} set statement_timeout = '5s'")
+    admin.execute(limited.format(sql.Identifier(admin.info.dbname)))
+    source("edge(a int, b int)", rows=[(1, 2), (2, 3)])
+    tables = followed(f"{REACHED.replace('union', 'union all')} select a, b from r")
+    with tables.app.transaction():
+        tables.app.execute("insert into edge values (3, 1)")
+    with pytest.raises(RefreshFailed, match=r"statement timeout.*a recursion with UNION ALL over a cycle"):
+        tables.tables[0].refresh()
+    tables.after("delete from edge where a = 3", "insert into edge values (3, 4)")
+    tables.stand_still()
 
 
 def test_subqueries_and_outer_joins_in_the_recursive_term(edges, followed):
