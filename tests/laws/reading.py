@@ -102,19 +102,33 @@ class Reader:
         assert read.query is not None
         if not self.is_whole and read.parts and all(self._is_empty(part) for part in read.parts):
             return []
-        parts = {part.name: self._part(part, read.version) for part in read.parts}
+        names = [f.name for f in read.fields]
+        kept = self._any_of(read.lookups) if read.lookups else _always
+        if read.version in {Version.NOW, Version.BEFORE}:
+            rows = self._evaluated(read, read.version)
+            return [(row, 1, False) for row in rows.elements() if kept(dict(zip(names, row, strict=True)))]
+        now, before = self._evaluated(read, Version.NOW), self._evaluated(read, Version.BEFORE)
+        counted = minus(now, before) if read.version is Version.CHANGED else now & before
+        return [
+            (row, weight, False)
+            for row, weight in counted.items()
+            if kept(dict(zip(names, row, strict=True)))
+        ]
+
+    def _evaluated(self, read: Read, version: Version) -> ZSet:
+        """The rows of an answer at one end."""
+        assert read.query is not None
+        parts = {part.name: self._part(part, version) for part in read.parts}
 
         def rows_of(leaf: Operator) -> ZSet:
             if isinstance(leaf, Answer):
-                assert leaf.now.query is not None
-                return over_leaves(self.queries[leaf.now.query], rows_of)
+                ((constant, _),) = leaf.reads
+                assert constant.query is not None
+                return over_leaves(self.queries[constant.query], rows_of)
             assert isinstance(leaf, Leaf)
             return parts[leaf_name(leaf.scan)]
 
-        rows = over_leaves(self.queries[read.query], rows_of)
-        names = [f.name for f in read.fields]
-        kept = self._any_of(read.lookups) if read.lookups else _always
-        return [(row, 1, False) for row in rows.elements() if kept(dict(zip(names, row, strict=True)))]
+        return over_leaves(self.queries[read.query], rows_of)
 
     def _is_empty(self, part: Part) -> bool:
         if part.change is None:

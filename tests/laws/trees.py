@@ -15,11 +15,13 @@ from pgtrickle.plan.operators import (
     Evaluated,
     Filter,
     GroupKey,
+    Itself,
     Join,
     Mark,
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     SetKind,
     SetOperation,
     Single,
@@ -47,7 +49,7 @@ from tests.laws.parts import (
 )
 from tests.laws.sources import BOOLEAN, INTEGER, SOURCES
 
-ONLY_IN_POSTGRES = (Window, Top, TableFunction)
+ONLY_IN_POSTGRES = (Window, Top, TableFunction, Recursive)
 
 On = tuple[tuple[str, str], ...]
 
@@ -207,6 +209,25 @@ def set_operations(draw: st.DrawFn, left: Operator, right: Operator, names: Name
     return SetOperation(one, other, draw(st.sampled_from(SetKind)), draw(st.booleans()))
 
 
+@st.composite
+def recursions(draw: st.DrawFn, left: Operator, right: Operator, names: Names) -> Recursive:
+    """From the rows of the left along those of the right: each row once, or a step or two."""
+    is_all = draw(st.booleans())
+    counter = [expression("0")] if is_all else []
+    base = project(left, [draw(scalars(left)), draw(scalars(left)), *counter], names)
+    name = names.fresh("r")
+    itself = Itself(name, tuple(names.column("i", c.type) for c in base.columns))
+    own = [c.name for c in itself.columns[:2]]
+    met: Operator = Join(itself, right, tuple((own[1], b) for b in integers(right)[:1]))
+    shown = [column(draw(st.sampled_from([*own, *integers(right)]))) for _ in own]
+    if is_all:
+        count = itself.columns[2].name
+        met = Filter(met, expression(f'"{count}" < {draw(st.integers(1, 2))}'))
+        shown.append(expression(f'"{count}" + 1'))
+    columns = tuple(names.column("r", c.type) for c in base.columns)
+    return Recursive(base, project(met, shown, names), name, columns, is_all)
+
+
 def _names(op: Operator) -> list[str]:
     return [c.name for c in op.columns]
 
@@ -232,6 +253,7 @@ BINARY: Mapping[type[Operator], Callable[[Operator, Operator, Names], st.SearchS
     Mark: marks,
     UnionAll: unions,
     SetOperation: set_operations,
+    Recursive: recursions,
 }
 
 _DRAWN: list[type[Operator]] = [*UNARY, *BINARY, Filter, Join, Join, Join, Aggregate, OuterJoin, Mark]

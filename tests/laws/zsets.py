@@ -17,6 +17,7 @@ from pgtrickle.plan.operators import (
     Distinct,
     Evaluated,
     Filter,
+    Itself,
     Join,
     Leaf,
     Mark,
@@ -24,6 +25,7 @@ from pgtrickle.plan.operators import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SetKind,
     SetOperation,
@@ -97,10 +99,27 @@ def truth(op: Operator, bags: Bags, clock: int = 1) -> ZSet:
 
 def over_leaves(op: Operator, rows_of: Callable[[Operator], ZSet]) -> ZSet:
     """What a tree is when its leaves have these rows."""
-    if isinstance(op, (Scan, Leaf, Answer)):
+    if isinstance(op, (Scan, Leaf, Answer, Itself)):
         return rows_of(op)
+    if isinstance(op, Recursive):
+        return _repeated(op, rows_of)
     children = [over_leaves(child, rows_of).items() for child in op.children]
     return folded(_MEANINGS[type(op)](op, *children))
+
+
+def _repeated(op: Recursive, rows_of: Callable[[Operator], ZSet]) -> ZSet:
+    """What the step makes of its own rows, until it makes none."""
+    found: ZSet = ZSet()
+    made = over_leaves(op.base, rows_of)
+    while made:
+        fresh = made if op.is_all else ZSet({row: 1 for row in made if row not in found})
+        found = found + fresh
+
+        def known(leaf: Operator, fresh: ZSet = fresh) -> ZSet:
+            return fresh if isinstance(leaf, Itself) and leaf.name == op.name else rows_of(leaf)
+
+        made = over_leaves(op.step, known) if fresh else ZSet()
+    return found
 
 
 def _filter(op: Filter, rows: Rows) -> Rows:

@@ -15,15 +15,66 @@ from pgtrickle.postgres.connection import sql
 def answer_query(read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
     """The query of an answer, over its parts as they are at the answer's version."""
     assert read.query is not None
-    parts = [
-        sql.SQL("{} as ({})").format(trusted(part.name), _part(part, read.version, ends, tables))
-        for part in read.parts
-    ]
-    heading = sql.SQL("with {} ").format(sql.SQL(", ").join(parts)) if parts else sql.SQL("")
-    kept = any_of(read.lookups, tables) if read.lookups else ALWAYS
+    kept = among([any_of(read.lookups, tables) if read.lookups else ALWAYS])
+    if read.version in _COUNTS:
+        return _compared(read, ends, tables, kept)
+    heading = _heading(read, read.version, ends, tables)
     # rows without columns would be none once they have travelled
     listed = carried(read) if read.fields else sql.SQL("1::bigint as {}").format(sql.Identifier(WEIGHT))
-    return sql.SQL("{}select {} from ({}) as t{}").format(heading, listed, trusted(read.query), among([kept]))
+    return sql.SQL("{}select {} from ({}) as t{}").format(heading, listed, trusted(read.query), kept)
+
+
+_COUNTS = {
+    Version.CHANGED: sql.SQL("sum(t.{end})::bigint"),
+    Version.STAYED: sql.SQL(
+        "least(count(*) filter (where t.{end} > 0), count(*) filter (where t.{end} < 0))"
+    ),
+}
+"""How often a row counts that comes once for each time it is there: with 1 now, with -1 before."""
+
+
+def _compared(
+    read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None, kept: sql.Composable
+) -> sql.Composed:
+    """Both ends against each other, in the form in which values travel."""
+    assert read.query is not None
+    weight = _COUNTS[read.version].format(end=CHANGE)
+    both = [
+        sql.SQL("select t.*, {} as {} from ({}select * from ({}) as t) as t").format(
+            sql.Literal(sign), CHANGE, _heading(read, version, ends, tables), trusted(read.query)
+        )
+        for sign, version in ((1, Version.NOW), (-1, Version.BEFORE))
+    ]
+    return sql.SQL(
+        "select {fields}, {weight} as {name} from ({both}) as t{kept}"
+        " group by {positions} having {weight} <> 0"
+    ).format(
+        fields=carried(read),
+        weight=weight,
+        name=sql.Identifier(WEIGHT),
+        both=sql.SQL(" union all ").join(both),
+        kept=kept,
+        positions=sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(len(read.fields))),
+    )
+
+
+def _heading(
+    read: Read, version: Version, ends: Ends, tables: Mapping[str, pa.Table] | None
+) -> sql.Composable:
+    """The parts of an answer under their names."""
+    parts = [
+        sql.SQL("{} as {}({})").format(
+            trusted(part.name), _kept(part, version), _part(part, version, ends, tables)
+        )
+        for part in read.parts
+    ]
+    return sql.SQL("with {} ").format(sql.SQL(", ").join(parts)) if parts else sql.SQL("")
+
+
+def _kept(part: Part, version: Version) -> sql.SQL:
+    """What a recursion reads in each of its steps is put together once; a table as it is has indexes."""
+    is_made = version is Version.BEFORE and part.change is not None
+    return sql.SQL("materialized ") if part.is_recursed and is_made else sql.SQL("")
 
 
 def is_empty_answer(read: Read, tables: Mapping[str, pa.Table]) -> bool:

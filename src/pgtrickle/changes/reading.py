@@ -13,7 +13,7 @@ from pgtrickle.changes.kept import can_be_kept, found_in
 from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
 from pgtrickle.changes.relations import CHANGE, Ends, among, carried, where, window
 from pgtrickle.model.carrier import Carrier, Field
-from pgtrickle.plan.program import AGAIN, WEIGHT, Read, ReadKind
+from pgtrickle.plan.program import AGAIN, WEIGHT, Read, ReadKind, Version
 from pgtrickle.postgres.arrow import arrow_schema, read_arrow
 from pgtrickle.postgres.connection import Connection, sql
 
@@ -45,7 +45,8 @@ def fields_of(read: Read) -> tuple[Field, ...]:
 
 def has_weight(read: Read) -> bool:
     """Whether the rows of a read count more, or less, than once, or have nothing else to be seen by."""
-    return read.kind is not ReadKind.ANSWER or not read.fields
+    is_compared = read.version in {Version.CHANGED, Version.STAYED}
+    return read.kind is not ReadKind.ANSWER or is_compared or not read.fields
 
 
 def _table(

@@ -21,6 +21,13 @@ from pgtrickle.plan.printing import label, tree_lines
 from pgtrickle.plan.program import Lookup, Part, Program, Read, ReadKind, Version
 from pgtrickle.plan.restriction.reading import same_text
 
+_VERSIONS = {
+    Version.NOW: "as it is now",
+    Version.BEFORE: "as it was before the window",
+    Version.CHANGED: "now and before the window: what differs",
+    Version.STAYED: "now and before the window: what both have",
+}
+
 
 def explanation(compiled: Compiled) -> str:
     """The whole text: operators, reads, where expressions run, and the indexes that lookups lack."""
@@ -103,13 +110,24 @@ def _access(read: Read) -> str:
     if read.kind is ReadKind.CHANGES:
         return "the window of changes"
     if read.kind is ReadKind.ANSWER:
-        when = "as it is now" if read.version is Version.NOW else "as it was before the window"
-        return f"evaluated by PostgreSQL, {when}"
+        return f"evaluated by PostgreSQL, {_VERSIONS[read.version]}{_gate(read)}"
     return _found(read)
+
+
+def _gate(read: Read) -> str:
+    """Which rows of a recursion are asked for, and when."""
+    if not any(part.is_recursed for part in read.parts):
+        return ""
+    gates = [p.read for lookup in read.lookups if not lookup.columns for p in lookup.providers]
+    if gates:
+        return f"; only if {' or '.join(dict.fromkeys(gates))} has rows"
+    return "".join(f"; {_lookup(lookup)}" for lookup in read.lookups)
 
 
 def _part_access(part: Part) -> str:
     assert part.rows.source is not None
+    if part.is_recursed:
+        return f"{part.rows.source.name}: whole table, because the recursion may reach every row"
     found = _found(part.rows) if part.is_reached else "only its change"
     return f"{part.rows.source.name}: {found}"
 

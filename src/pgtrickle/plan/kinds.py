@@ -10,11 +10,13 @@ from pgtrickle.plan.operators import (
     Distinct,
     Evaluated,
     Filter,
+    Itself,
     Join,
     Mark,
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SetOperation,
     Single,
@@ -38,6 +40,7 @@ class Kind(Enum):
 _KINDS: Mapping[type[Operator], Kind] = {
     Scan: Kind.LINEAR,
     Values: Kind.LINEAR,
+    Itself: Kind.LINEAR,
     Filter: Kind.LINEAR,
     Project: Kind.LINEAR,
     UnionAll: Kind.LINEAR,
@@ -51,6 +54,7 @@ _KINDS: Mapping[type[Operator], Kind] = {
     Window: Kind.KEYED,
     Top: Kind.KEYED,
     Single: Kind.KEYED,
+    Recursive: Kind.WHOLE,
 }
 
 

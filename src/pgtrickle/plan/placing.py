@@ -23,6 +23,7 @@ from pgtrickle.plan.operators import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SetOperation,
     Single,
@@ -141,6 +142,7 @@ _REASONS: Mapping[type[Operator], Callable[[Any], Reason]] = {
     Window: lambda op: str(op.calls[0].expression) if op.calls else "a window function",
     Top: lambda op: "an order",
     TableFunction: lambda op: str(op.call),
+    Recursive: lambda op: "WITH RECURSIVE",
 }
 
 

@@ -12,11 +12,13 @@ from pgtrickle.plan.operators import (
     Distinct,
     Evaluated,
     Filter,
+    Itself,
     Join,
     Mark,
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SetOperation,
     Single,
@@ -68,6 +70,10 @@ def label(op: Operator) -> str:
             return f"rows of {op.call}" + (f" where {op.condition}" if op.condition else "")
         case Values():
             return f"values {op.query[:60]}"
+        case Recursive():
+            return f"recursion {op.name}, union{' all' if op.is_all else ''} of its base and its step"
+        case Itself():
+            return f"rows of {op.name} so far"
         case Evaluated():
             return f"evaluated by PostgreSQL, because of {op.because}"
         case Distinct():

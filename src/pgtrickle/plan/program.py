@@ -28,10 +28,14 @@ class ReadKind(Enum):
 
 
 class Version(Enum):
-    """At which end of the window an answer is evaluated."""
+    """At which end of the window an answer is evaluated, or which rows of both ends it gives."""
 
     NOW = "now"
     BEFORE = "before"
+    CHANGED = "changed"
+    """What differs: a weight above zero for rows of now, below zero for rows of before."""
+    STAYED = "stayed"
+    """Rows of both ends, as often as both have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +65,15 @@ class Lookup:
 class Part:
     """A relation that the query of an answer reads by `name`: rows of a source, and their change.
 
-    Where it is not `is_reached`, only the change is part of it.
+    Where it is not `is_reached`, only the change is part of it. What `is_recursed` is read again for
+    each step of a recursion.
     """
 
     name: str
     rows: Read
     change: Read | None
     is_reached: bool
+    is_recursed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ class Read:
 
     `expressions` gives each field as SQL over the alias `t` of what is read: the window of changes
     of the source; rows of the source that one of `lookups` finds (all rows if there are none); or
-    the rows of `query`, which PostgreSQL evaluates over `parts` at one `version`. `uses` names the
+    the rows of `query`, which PostgreSQL evaluates over `parts` at a `version`. `uses` names the
     source's columns that occur in them and in the condition.
 
     Rows are read as unchanged ones: where the source `is_changed`, what the window inserted is

@@ -15,11 +15,13 @@ from pgtrickle.plan.operators import (
     Distinct,
     Evaluated,
     Filter,
+    Itself,
     Join,
     Mark,
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     ScanColumn,
     SetOperation,
@@ -96,7 +98,7 @@ def _only(op: Operator, names: list[str]) -> Operator:
     return Project(below, kept, tuple(column(c.name) for c in kept))
 
 
-def _whole(op: Distinct | SetOperation, names: Names) -> Operator:
+def _whole(op: Distinct | SetOperation | Recursive, names: Names) -> Operator:
     return with_children(op, tuple(_only(child, [c.name for c in child.columns]) for child in op.children))
 
 
@@ -155,10 +157,12 @@ _RULES: Mapping[type[Operator], Callable[[Any, Names], Operator]] = {
     Distinct: _whole,
     Evaluated: _evaluated,
     Filter: _filter,
+    Itself: lambda op, names: op,
     Join: _pairs,
     Mark: _pairs,
     OuterJoin: _pairs,
     Project: _project,
+    Recursive: _whole,
     Scan: _scan,
     SetOperation: _whole,
     Single: _single,

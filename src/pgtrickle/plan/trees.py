@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pgtrickle.plan.operators import Join, Mark, Operator, OuterJoin, SetOperation, UnionAll
+from pgtrickle.plan.operators import Join, Mark, Operator, OuterJoin, Recursive, SetOperation, UnionAll
 
 
 def with_children(op: Operator, children: tuple[Operator, ...]) -> Operator:
@@ -17,6 +17,9 @@ def with_children(op: Operator, children: tuple[Operator, ...]) -> Operator:
     if isinstance(op, (Join, OuterJoin, Mark, SetOperation)):
         left, right = children
         return replace(op, left=left, right=right)
+    if isinstance(op, Recursive):
+        base, step = children
+        return replace(op, base=base, step=step)
     single: Any = op
     (child,) = children
     changed: Operator = replace(single, child=child)

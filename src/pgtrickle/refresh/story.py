@@ -25,6 +25,12 @@ from pgtrickle.refresh.step import Altered, refreshed
 
 SERIALIZATION_FAILURE = "40001"
 UNDEFINED_TABLE = "42P01"
+QUERY_CANCELED = "57014"
+
+ENDLESS = (
+    "if statement_timeout is too short for this query, raise it for the role of the sidecar;"
+    " a recursion with UNION ALL over a cycle never ends: use UNION, or test the path"
+)
 
 ATTEMPTS = 3
 """How often a refresh starts over because what it reads was altered in the meantime."""
@@ -244,6 +250,7 @@ def _explained(table: StreamTable, error: PgTrickleError | DatabaseError) -> PgT
     if isinstance(error, PgTrickleError):
         return error
     message = (error.diag.message_primary or str(error)).strip()
-    failure = RefreshFailed(f"the refresh of {table.name} failed: {message}", hint=error.diag.message_hint)
+    advice = ENDLESS if error.sqlstate == QUERY_CANCELED else error.diag.message_hint
+    failure = RefreshFailed(f"the refresh of {table.name} failed: {message}", hint=advice)
     failure.__cause__ = error
     return failure

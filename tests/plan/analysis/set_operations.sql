@@ -48,3 +48,6 @@ select r.k, count(*) from (select k from t union all select k from u) r group by
 
 -- filtered
 select r.k from (select k, x from t union all select k, y from u) r where r.x > 1;
+
+-- an arm whose expressions have no names
+select k, 0 as n from t union all select distinct x, k + 1 from t;

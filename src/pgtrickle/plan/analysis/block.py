@@ -64,8 +64,13 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A WITH query, and what stood around it where it was defined."""
+    """A WITH query, and what stood around it where it was defined.
+
+    Inside a recursive query its own name is `given`: it stands for rows that are there already.
+    """
 
     query: exp.Expr
     columns: tuple[str, ...]
     surroundings: Surroundings
+    is_recursive: bool = False
+    given: Block | None = None

@@ -63,8 +63,8 @@ class Context:
     types: dict[tuple[str, str], PgType] = field(default_factory=dict)
 
     def unique(self, wish: str) -> str:
-        """A plan-wide unique name, close to the wish."""
-        base = wish
+        """A plan-wide unique name, close to the wish; PostgreSQL leaves some columns without a name."""
+        base = wish or "column"
         while len(base.encode()) > MAX_NAME_BYTES - 4:
             base = base[:-1]
         name, number = base, 1

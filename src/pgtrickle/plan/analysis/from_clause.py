@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import Source
-from pgtrickle.plan.analysis.block import Block, Domain, Outputs, Surroundings
+from pgtrickle.plan.analysis.block import Block, Domain, Named, Outputs, Surroundings
 from pgtrickle.plan.analysis.context import Context, Correlated, correlated, refuse
 from pgtrickle.plan.analysis.domains import over_domain
 from pgtrickle.plan.analysis.outer_joins import (
@@ -21,6 +21,7 @@ from pgtrickle.plan.analysis.outer_joins import (
     visible,
 )
 from pgtrickle.plan.analysis.parsing import parse
+from pgtrickle.plan.analysis.recursion import recursion
 from pgtrickle.plan.analysis.relations import Relations
 from pgtrickle.plan.analysis.scalars import attached_total, given
 from pgtrickle.plan.analysis.scope import Scope
@@ -159,12 +160,7 @@ def _table(node: exp.Expr, before: Scope, surroundings: Surroundings) -> Relatio
     if node.args.get("only") or node.args.get("sample"):
         raise refuse("ONLY or TABLESAMPLE")
     if not node.db and node.name in surroundings.named:
-        named = surroundings.named[node.name]
-        context.count_subquery()
-        block = named.surroundings.analyse(named.query, named.surroundings)
-        if block.is_total:
-            raise correlated("a correlated aggregate in WITH")
-        return _offered(node, _with_names(block, named.columns), before)
+        return _offered(node, _with_query(node.name, surroundings.named[node.name]), before)
     name = RelationName(node.db, node.name)
     if view := context.definition.views.get(name):
         context.count_subquery()
@@ -176,6 +172,19 @@ def _table(node: exp.Expr, before: Scope, surroundings: Surroundings) -> Relatio
     scan = scan_of(source, node.alias_or_name, context)
     outputs = tuple((c.name, column(given)) for c, given in zip(source.columns, scan.given, strict=True))
     return _offered(node, Block(scan, outputs), before)
+
+
+def _with_query(name: str, named: Named) -> Block:
+    """The rows of a WITH query under the names of its columns."""
+    if named.given is not None:
+        return named.given
+    named.surroundings.context.count_subquery()
+    if named.is_recursive:
+        return recursion(name, named)
+    block = named.surroundings.analyse(named.query, named.surroundings)
+    if block.is_total:
+        raise correlated("a correlated aggregate in WITH")
+    return _with_names(block, named.columns)
 
 
 def scan_of(source: Source, wish: str, context: Context) -> Scan:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlglot import exp
 
-from pgtrickle.plan.analysis.block import Block, Named, Surroundings
+from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.context import Context, refuse
 from pgtrickle.plan.analysis.domains import placed
 from pgtrickle.plan.analysis.from_clause import relations_of
@@ -20,6 +18,7 @@ from pgtrickle.plan.analysis.set_operations import set_operation
 from pgtrickle.plan.analysis.subqueries import Attachments
 from pgtrickle.plan.analysis.table_functions import values_block
 from pgtrickle.plan.analysis.windows import inlined_windows
+from pgtrickle.plan.analysis.with_clause import with_names
 from pgtrickle.plan.expressions import Expression, column
 
 __all__ = ["Block", "analysed", "parse", "projected"]
@@ -37,7 +36,7 @@ def _analysed(node: exp.Expr, surroundings: Surroundings) -> Block:
     if isinstance(node, exp.Subquery):
         return _analysed(node.this, surroundings)
     if with_ := node.args.get("with_"):
-        surroundings = _with_names(with_, surroundings)
+        surroundings = with_names(with_, surroundings)
     if isinstance(node, exp.Select):
         return _select(node, surroundings)
     if isinstance(node, exp.SetOperation):
@@ -45,17 +44,6 @@ def _analysed(node: exp.Expr, surroundings: Surroundings) -> Block:
     if isinstance(node, exp.Values):
         return _cut(node, values_block(node, surroundings), surroundings.context)
     raise refuse(type(node).__name__.upper())
-
-
-def _with_names(clause: exp.With, surroundings: Surroundings) -> Surroundings:
-    """The surroundings with the WITH queries of a block, each of which knows those before it."""
-    if clause.args.get("recursive"):
-        raise refuse("WITH RECURSIVE")
-    for query in clause.expressions:
-        columns = tuple(name.name for name in query.args["alias"].columns)
-        named = Named(query.this, columns, surroundings.inside(surroundings.outer))
-        surroundings = replace(surroundings, named={**surroundings.named, query.alias: named})
-    return surroundings
 
 
 def _select(node: exp.Select, surroundings: Surroundings) -> Block:

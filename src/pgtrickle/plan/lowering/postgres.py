@@ -15,6 +15,7 @@ from pgtrickle.plan.operators import (
     Distinct,
     Evaluated,
     Filter,
+    Itself,
     Join,
     Leaf,
     Mark,
@@ -22,6 +23,7 @@ from pgtrickle.plan.operators import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SetOperation,
     Single,
@@ -31,6 +33,7 @@ from pgtrickle.plan.operators import (
     Values,
     Window,
 )
+from pgtrickle.plan.trees import with_children
 
 
 def over_source(scan: Scan, expression: Expression) -> str:
@@ -64,11 +67,12 @@ def _leaf(op: Leaf) -> str:
 
 def _answer(op: Answer) -> str:
     """Inside another answer only constants are answers: the query that reads no part."""
-    assert op.now.query is not None
-    return op.now.query
+    ((read, _),) = op.reads
+    assert read.query is not None
+    return read.query
 
 
-def _nothing(op: Nothing) -> str:
+def _nothing(op: Nothing | Itself) -> str:
     return f"select {', '.join(_nulls(op.columns))} where false"
 
 
@@ -200,6 +204,24 @@ def _window(op: Window) -> str:
     return f"select *{calls} from {_below(op.child)}"
 
 
+def _recursive(op: Recursive) -> str:
+    name, columns = quoted(op.name), ", ".join(quoted(c.name) for c in op.columns)
+    base, step = _arm(op.base), _arm(_reading(op.step, op.name))
+    word = "union all" if op.is_all else "union"
+    return f"with recursive {name}({columns}) as ({base} {word} {step}) select * from {name}"
+
+
+def _arm(op: Operator) -> str:
+    return f"select {', '.join(quoted(c.name) for c in op.columns)} from {_below(op)}"
+
+
+def _reading(op: Operator, name: str) -> Operator:
+    """The tree with the recursion's name, which means something inside of it only, where its rows go."""
+    if isinstance(op, Itself) and op.name == name:
+        return Values(f"select * from {quoted(name)}", op.columns)
+    return with_children(op, tuple(_reading(child, name) for child in op.children))
+
+
 def _evaluated(op: Evaluated) -> str:
     return postgres_sql(op.child)
 
@@ -214,12 +236,14 @@ _LOWERINGS: Mapping[type[Operator], Callable[[Any], str]] = {
     Distinct: _distinct,
     Evaluated: _evaluated,
     Filter: _filter,
+    Itself: _nothing,
     Join: _join,
     Leaf: _leaf,
     Mark: _mark,
     Nothing: _nothing,
     OuterJoin: _outer_join,
     Project: _project,
+    Recursive: _recursive,
     Scan: _scan,
     SetOperation: _set_operation,
     Single: _single,

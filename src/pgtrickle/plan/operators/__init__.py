@@ -10,6 +10,7 @@ from pgtrickle.plan.operators.mark import Mark
 from pgtrickle.plan.operators.operator import Column, Operator
 from pgtrickle.plan.operators.outer_join import OuterJoin
 from pgtrickle.plan.operators.project import Project
+from pgtrickle.plan.operators.recursive import Itself, Recursive
 from pgtrickle.plan.operators.scan import Scan, ScanColumn
 from pgtrickle.plan.operators.set_operation import SetKind, SetOperation
 from pgtrickle.plan.operators.single import MORE_THAN_ONE_ROW, Single
@@ -29,6 +30,7 @@ __all__ = [
     "Evaluated",
     "Filter",
     "GroupKey",
+    "Itself",
     "Join",
     "Leaf",
     "Mark",
@@ -37,6 +39,7 @@ __all__ = [
     "Ordering",
     "OuterJoin",
     "Project",
+    "Recursive",
     "Scan",
     "ScanColumn",
     "SetKind",

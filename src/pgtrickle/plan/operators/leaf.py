@@ -32,18 +32,21 @@ class Leaf(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Answer(Operator):
-    """Rows that PostgreSQL evaluated: as they are now, and as they were before if that differs."""
+    """Rows that PostgreSQL evaluated, in one read or in two that add up."""
 
     columns_: tuple[Column, ...]
-    now: Read
-    before: Read | None
+    reads: tuple[tuple[Read, Role], ...]
 
     @property
     def input(self) -> Input:
         """What Spark reads of it."""
-        stays = Role.ONCE if self.before is None else Role.NOW
-        gone = ((self.before.name, Role.BEFORE),) if self.before else ()
-        return Input(f"both_{self.now.name}", _fields(self), ((self.now.name, stays), *gone))
+        reads = tuple((read.name, role) for read, role in self.reads)
+        return Input(f"both_{reads[0][0]}", _fields(self), reads)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether its rows may differ between the ends of the window."""
+        return any(role is not Role.ONCE for _, role in self.reads)
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -1,4 +1,4 @@
-"""What PostgreSQL evaluates of a bound tree: now, and as it was before the window."""
+"""What PostgreSQL evaluates of a bound tree: now, and as it was before the window; or what differs."""
 
 from __future__ import annotations
 
@@ -7,25 +7,53 @@ from dataclasses import replace
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.lowering.postgres import leaf_name, postgres_sql
-from pgtrickle.plan.operators import Answer, Column, Leaf, Operator, Values
-from pgtrickle.plan.program import Lookup, Part, Read, ReadKind, Version
+from pgtrickle.plan.operators import Answer, Column, Leaf, Operator, Recursive, Values
+from pgtrickle.plan.program import KeyColumns, Lookup, Part, Read, ReadKind, Role, Version
 from pgtrickle.plan.restriction.reading import Reads
 from pgtrickle.plan.restriction.wants import Needs
+
+_SEVERAL_FORMS = frozenset({"numeric", "real", "double precision"})
+"""Types with values that are equal and not the same."""
 
 
 def answer_of(bound: Operator, columns: tuple[Column, ...], kept: Needs, reads: Reads) -> Answer:
     """The rows of a bound tree, evaluated by PostgreSQL; only those that `kept` names, if it does."""
-    leaves = [part for part in bound.walk() if isinstance(part, Leaf)]
+    leaves = _leaves(bound)
     parts = tuple(_part(leaf) for leaf in leaves)
     now = _read(postgres_sql(bound), columns, parts, _lookups(columns, kept))
-    is_changed = any(leaf.change for leaf in leaves)
-    before = reads.add(replace(now, name="before", version=Version.BEFORE)) if is_changed else None
-    return Answer(columns, reads.add(now), before)
+    if not any(leaf.change for leaf in leaves):
+        return Answer(columns, ((reads.add(now), Role.ONCE),))
+    before = reads.add(replace(now, name="before", version=Version.BEFORE))
+    return Answer(columns, ((reads.add(now), Role.NOW), (before, Role.BEFORE)))
+
+
+def recursion_of(bound: Operator, columns: tuple[Column, ...], needs: Needs, reads: Reads) -> Answer:
+    """The rows of a bound tree with a recursion in it: what differs, and of the rest what is needed.
+
+    All that a recursion reaches would be too much to send, and to look up by: PostgreSQL compares.
+    """
+    recursed = [leaf for part in bound.walk() if isinstance(part, Recursive) for leaf in _leaves(part)]
+    leaves = _leaves(bound)
+    parts = tuple(replace(_part(leaf), is_recursed=leaf in recursed) for leaf in leaves)
+    needed = _asked(columns, needs)
+    whole = replace(_read(postgres_sql(bound), columns, parts, needed), name="recursion")
+    if not any(leaf.change for leaf in leaves):
+        return Answer(columns, ((reads.add(whole), Role.ONCE),))
+    changed = replace(whole, name="change_of_recursion", version=Version.CHANGED, lookups=_gate(leaves))
+    found = [(reads.add(changed), Role.CHANGE)]
+    if needs:
+        found.append((reads.add(replace(whole, version=Version.STAYED)), Role.BOTH))
+    return Answer(columns, tuple(found))
 
 
 def constant(op: Values, reads: Reads) -> Answer:
     """Rows that are always the same."""
-    return Answer(op.columns, reads.add(_read(postgres_sql(op), op.columns, (), ())), None)
+    read = reads.add(_read(postgres_sql(op), op.columns, (), ()))
+    return Answer(op.columns, ((read, Role.ONCE),))
+
+
+def _leaves(bound: Operator) -> list[Leaf]:
+    return list(dict.fromkeys(part for part in bound.walk() if isinstance(part, Leaf)))
 
 
 def _read(query: str, columns: tuple[Column, ...], parts: tuple[Part, ...], kept: tuple[Lookup, ...]) -> Read:
@@ -57,14 +85,32 @@ def _part(leaf: Leaf) -> Part:
     return Part(leaf_name(leaf.scan), rows, leaf.change, is_reached=bool(leaf.rows))
 
 
-def _lookups(columns: tuple[Column, ...], kept: Needs) -> tuple[Lookup, ...]:
+def _gate(leaves: list[Leaf]) -> tuple[Lookup, ...]:
+    """Nothing differs unless one of the changes has rows."""
+    moved = [leaf for leaf in leaves if leaf.change]
+    if not all(_tells(column) for leaf in moved for column in leaf.columns):
+        return ()
+    providers = tuple(KeyColumns(leaf.change.name, ()) for leaf in moved if leaf.change)
+    return (Lookup((), (), providers, is_null_safe=False),)
+
+
+def _tells(column: Column) -> bool:
+    """Whether values that a change takes for equal cannot be told apart: 1.0 and 1.00 can."""
+    return column.type.deterministic and column.type.base not in _SEVERAL_FORMS
+
+
+def _asked(columns: tuple[Column, ...], needs: Needs) -> tuple[Lookup, ...]:
+    """The lookups that find what is needed, the ones without a column included; none for everything."""
     carriers = {c.name: c.carrier for c in columns}
     found = []
-    for want in kept:
-        if not want.columns or want.providers is None:
+    for want in needs:
+        if want.providers is None:
             return ()
         keys = tuple(Field(name, carriers[name]) for name in want.columns)
-        found.append(
-            Lookup(tuple(f"t.{quoted(n)}" for n in want.columns), keys, want.providers, want.is_null_safe)
-        )
+        places = tuple(f"t.{quoted(name)}" for name in want.columns)
+        found.append(Lookup(places, keys, want.providers, want.is_null_safe))
     return tuple(found)
+
+
+def _lookups(columns: tuple[Column, ...], kept: Needs) -> tuple[Lookup, ...]:
+    return _asked(columns, kept) if all(want.columns for want in kept) else ()

@@ -23,6 +23,7 @@ from pgtrickle.plan.operators import (
     Distinct,
     Evaluated,
     Filter,
+    Itself,
     Join,
     Leaf,
     Mark,
@@ -30,6 +31,7 @@ from pgtrickle.plan.operators import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SetOperation,
     Single,
@@ -40,7 +42,7 @@ from pgtrickle.plan.operators import (
     Window,
 )
 from pgtrickle.plan.program import Read
-from pgtrickle.plan.restriction.answers import answer_of, constant
+from pgtrickle.plan.restriction.answers import answer_of, constant, recursion_of
 from pgtrickle.plan.restriction.meeting import met_by
 from pgtrickle.plan.restriction.messages import Messages
 from pgtrickle.plan.restriction.passing import padded, places, wants_from
@@ -76,6 +78,8 @@ class Binding:
         return self._known[asked]
 
     def _bound(self, op: Operator, needs: Needs) -> Operator:
+        if isinstance(op, Itself):
+            return op
         if not needs and not self.is_changed(op):
             return Nothing(op.columns)
         if isinstance(op, Scan):
@@ -135,11 +139,19 @@ class Binding:
         self._is_inside = was_inside
         if was_inside:
             return child
+        if _is_recursive(op):
+            return recursion_of(child, op.columns, needs, self._reads)
         has_kept = own or id(op.child) in self._met
         return answer_of(child, op.columns, (*needs, *own) if has_kept else (), self._reads)
 
     def _region(self, op: Operator, needs: Needs) -> Operator:
         return with_leaves(op, iter(Messages(self, op, needs).leaves()))
+
+
+def _is_recursive(op: Evaluated) -> bool:
+    """Whether there is a recursion in it, whose rows PostgreSQL can compare as Spark would."""
+    can_compare = bool(op.columns) and all(column.type.deterministic for column in op.columns)
+    return can_compare and any(isinstance(part, Recursive) for part in op.walk())
 
 
 def _linear(binding: Binding, op: Operator, needs: Needs) -> tuple[Operator, ...]:
@@ -199,6 +211,11 @@ def _keeps_right(op: Mark | OuterJoin) -> bool:
     return isinstance(op, OuterJoin) and op.keeps_right
 
 
+def _whole(binding: Binding, op: Recursive, needs: Needs) -> tuple[Operator, ...]:
+    """All rows at both ends: no key tells which of them the recursion reaches."""
+    return tuple(binding.bound(child, (EVERYTHING,)) for child in op.children)
+
+
 def _sides(op: Mark | OuterJoin, needs: Needs) -> tuple[Needs, Needs, Needs]:
     """The needs that enter on the left, those on the right, and those for everything.
 
@@ -235,5 +252,6 @@ _RULES: Mapping[type[Operator], Callable[[Binding, Any, Needs], tuple[Operator, 
     Window: _partitioned,
     Top: _partitioned,
     Single: _partitioned,
+    Recursive: _whole,
 }
 """What each operator needs of its children; inner joins are bound together, as a region."""

@@ -12,6 +12,7 @@ from pgtrickle.plan.operators import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     TableFunction,
     UnionAll,
@@ -31,12 +32,13 @@ def traced(op: Operator, columns: tuple[str, ...]) -> Traced:
         reads = (op.change, *op.rows) if op.change else op.rows
         return tuple(KeyColumns(read.name, columns) for read in reads)
     if isinstance(op, Answer):
-        reads = (op.now, op.before) if op.before else (op.now,)
-        return tuple(KeyColumns(read.name, columns) for read in reads)
+        return tuple(KeyColumns(read.name, columns) for read, _ in op.reads)
     if isinstance(op, Join):
         return _joined(op, columns)
     if isinstance(op, OuterJoin):
         return _outer(op, columns)
+    if isinstance(op, Recursive):
+        return None
     if isinstance(op, UnionAll):
         return _together([traced(arm, _by_position(op, arm, columns)) for arm in op.arms])
     below = _below(op, columns)
@@ -50,7 +52,7 @@ def origin(op: Operator, column: str) -> tuple[Scan, str] | None:
     if isinstance(op, (Join, OuterJoin)):
         side = op.left if column in op.left.names else op.right
         return origin(side, column)
-    if not op.children:
+    if not op.children or isinstance(op, Recursive):
         return None
     first = op.children[0]
     below = _below(op, _by_position(op, first, (column,)) if isinstance(op, UnionAll) else (column,))

@@ -69,7 +69,7 @@ class Replaced(Shape):
         fields = (*self._keys, *self._values)
         listed = [f"{spark_name(c.name)} as {f.name}" for c, f in zip(self._columns, fields, strict=True)]
         now = f"select {', '.join(listed)}, 1L as {WEIGHT} from {bound.input.name} where w1 > 0"
-        sql = f"{now} union all {self._named(bound)}" if bound.before else now
+        sql = f"{now} union all {self._named(bound)}" if bound.is_changed else now
         return Program(reads, sql, self._target, inputs_of(bound))
 
     def _named(self, bound: Answer) -> str:
