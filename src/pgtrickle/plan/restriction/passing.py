@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pgtrickle.plan.operators import Aggregate, Operator, OuterJoin, Project, UnionAll
 from pgtrickle.plan.restriction.tracing import traced
-from pgtrickle.plan.restriction.wants import Needs, Want
+from pgtrickle.plan.restriction.wants import EVERYTHING, Needs, Want
 
 
 def places(op: Operator) -> Mapping[str, str]:
@@ -26,7 +26,8 @@ def wants_from(provider: Operator, pairs: list[tuple[str, str]], *, is_null_safe
         if found is not None:
             targets = tuple(target for target, _ in chosen)
             return (Want(targets, found, is_null_safe and bool(targets)),) if found else ()
-    raise AssertionError("the rows of a tree always come from somewhere")
+    # no read tells what a recursion will reach
+    return (EVERYTHING,)
 
 
 def padded(op: Operator, column: str) -> bool:
