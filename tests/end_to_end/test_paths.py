@@ -17,6 +17,8 @@ QUERIES = (
     "select k.name, t.n from kinds k"
     " join (select kind, count(*) as n from items group by kind) t on t.kind = k.id",
     "select a.v, a.day, b.id as b from parts a join parts b on a.v = b.v and a.day < b.day",
+    "with recursive r(a, b) as (select kind, v from items union select r.a, i.v from r join items i on"
+    " i.kind = r.b) select k.name, r.b from kinds k join r on r.a = k.id",
 )
 
 WINDOWS = (

@@ -6,7 +6,7 @@ import pytest
 
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.plan.explaining import missing_indexes
-from pgtrickle.plan.program import Merge, MergedGroups, RowsTarget
+from pgtrickle.plan.program import Merge, MergedGroups, ReadKind, RowsTarget, Version
 from tests.plan.queries import compile_query
 
 TABLES = (
@@ -83,3 +83,45 @@ def test_an_index_on_an_expression_serves_a_lookup(compile_, app):
     app.execute("create index on u (lower(v10))")
     compiled = compile_("select t.k from t join u on lower(t.v5) = lower(u.v10)")
     assert missing_indexes(compiled.program(compiled.sources)) == []
+
+
+RECURSION = (
+    "with recursive r(a, b) as (select k, x from u union select r.a, u.x from r join u on u.k = r.b)"
+    " select t.v5, r.b from t join r on r.a = t.k"
+)
+
+
+def _versions(compiled, *changed):
+    """The versions of all that PostgreSQL evaluates when these tables have changed."""
+    relations = {
+        op.source.relation
+        for op in compiled.root.walk()
+        if getattr(op, "source", None) and op.source.name.name in changed
+    }
+    reads = compiled.program(frozenset(relations)).reads
+    return [read.version for read in reads if read.kind is ReadKind.ANSWER]
+
+
+def test_a_recursion_is_evaluated_at_the_ends_at_which_it_is_needed(compile_):
+    compiled = compile_(RECURSION)
+    assert _versions(compiled, "t") == [Version.NOW]
+    assert _versions(compiled, "u") == [Version.CHANGED]
+    assert _versions(compiled, "t", "u") == [Version.CHANGED, Version.STAYED]
+
+
+def test_a_recursion_is_asked_only_by_keys_that_there_are(compile_):
+    compiled = compile_(RECURSION)
+    reads = compiled.program(compiled.sources).reads
+    changed, stayed = (read for read in reads if read.kind is ReadKind.ANSWER)
+    assert [[p.read for p in one.providers] for one in changed.lookups] == [["change_of_u", "change_of_u_2"]]
+    assert [one.columns for one in stayed.lookups] == [('t."a_4"',)]
+
+
+def test_a_change_of_values_with_several_forms_does_not_tell_whether_a_recursion_differs(compile_):
+    query = (
+        "with recursive r(a, x) as (select k, {0} from t union select r.a, {0} from r join t on t.k = r.a)"
+    )
+    for value, is_told in (("t.x", False), ("t.x::text", True)):
+        compiled = compile_(f"{query.format(value)} select a, x from r")
+        (read,) = (r for r in compiled.program(compiled.sources).reads if r.kind is ReadKind.ANSWER)
+        assert bool(read.lookups) is is_told

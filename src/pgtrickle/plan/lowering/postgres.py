@@ -222,10 +222,6 @@ def _reading(op: Operator, name: str) -> Operator:
     return with_children(op, tuple(_reading(child, name) for child in op.children))
 
 
-def _evaluated(op: Evaluated) -> str:
-    return postgres_sql(op.child)
-
-
 def _nulls(columns: tuple[Column, ...]) -> list[str]:
     return [f"null::{c.type.text} as {quoted(c.name)}" for c in columns]
 
@@ -234,7 +230,7 @@ _LOWERINGS: Mapping[type[Operator], Callable[[Any], str]] = {
     Aggregate: _aggregate,
     Answer: _answer,
     Distinct: _distinct,
-    Evaluated: _evaluated,
+    Evaluated: lambda op: postgres_sql(op.child),
     Filter: _filter,
     Itself: _nothing,
     Join: _join,
