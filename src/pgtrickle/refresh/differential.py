@@ -28,14 +28,16 @@ from pgtrickle.plan.lowering.spark import input_sql
 from pgtrickle.plan.lowering.spark_text import ONE_TASK
 from pgtrickle.plan.program import FirstRows, MergedGroups, Program, Read, ReadKind, Version
 from pgtrickle.plan.targets.merged import RESCANNED
-from pgtrickle.postgres.connection import DataError, connect, sql
-from pgtrickle.refresh.engine import Engine
+from pgtrickle.postgres.arrow import arrow_schema, read_arrow
+from pgtrickle.postgres.connection import DataError, connect
+from pgtrickle.refresh.engine import Engine, Path
 from pgtrickle.refresh.session import Session
 from pgtrickle.refresh.windows import start_of
 
 PARTS = 8
 """Into how many pieces a large table is split; more than cores, so that none waits long."""
-
+FEW_PAGES = 256
+"""So many pages at least, two megabytes, are worth a task with a connection of its own."""
 
 _TOO_LARGE = (
     "ARITHMETIC_OVERFLOW",
@@ -183,7 +185,7 @@ class _Staging:
 
     def __init__(self, engine: Engine, session: Session, table: StreamTable, program: Program) -> None:
         self._engine, self._session, self._table, self._program = engine, session, table, program
-        self._snapshot = session.shared()
+        self._snapshot, self._ends = session.shared(), _ends(session, table)
 
     def __enter__(self) -> StagedRows:
         name = staging_table(self._table.id)
@@ -202,24 +204,30 @@ class _Staging:
 
     def _inputs(self) -> Mapping[str, PartitionedQuery | pa.Table]:
         used = {name for one in self._program.inputs for name, _ in one.reads}
-        return {read.name: self._partitioned(read) for read in self._program.reads if read.name in used}
+        return {read.name: self._input(read) for read in self._program.reads if read.name in used}
 
-    def _partitioned(self, read: Read) -> PartitionedQuery:
+    def _input(self, read: Read) -> PartitionedQuery | pa.Table:
+        """Many tasks read a large source; a small one costs less to read here than to start a task."""
+        if read.earlier:
+            # the first read of this source has it all
+            return arrow_schema(fields_of(read), has_weight=has_weight(read)).empty_table()
+        pieces = self._pieces(read)
+        if self._engine.path is Path.AUTO and read.kind is ReadKind.ROWS and len(pieces) == 1:
+            query = read_query(read, self._ends, None)
+            return read_arrow(self._session.read, query, fields_of(read), has_weight=has_weight(read))
+        queries = [read_query(read, self._ends, None, piece) for piece in pieces]
+        if read.is_changed and read.kind is ReadKind.ROWS:
+            queries.append(inserted_query(read, self._ends, None))
         return PartitionedQuery(
-            tuple(query.as_string(self._session.read) for query in self._queries(read)),
+            tuple(query.as_string(self._session.read) for query in queries),
             fields_of(read),
             self._snapshot,
             self._table.settings,
             has_weight=has_weight(read),
         )
 
-    def _queries(self, read: Read) -> list[sql.Composed]:
-        """One query for each piece of a source, and one for what the window inserted into it."""
-        ends = _ends(self._session, self._table)
-        if read.kind is not ReadKind.ROWS or read.source is None or read.earlier:
-            return [read_query(read, ends, None)]
-        pieces = [piece for piece in ctid_ranges(self._session.read, read.source, PARTS) if piece]
-        if not pieces:
-            return [read_query(read, ends, None)]
-        inserted = [inserted_query(read, ends, None)] if read.is_changed else []
-        return [read_query(read, ends, None, piece) for piece in pieces] + inserted
+    def _pieces(self, read: Read) -> list[str | None]:
+        if read.kind is not ReadKind.ROWS or read.source is None:
+            return [None]
+        least = FEW_PAGES if self._engine.path is Path.AUTO else 1
+        return [*ctid_ranges(self._session.read, read.source, PARTS, least_pages=least)]
