@@ -42,6 +42,8 @@ def test_what_can_be_reached_follows_the_edges_around_cycles(edges, followed):
             f"{REACHED} select a, b from r",
             f"{REACHED} select b from r where a = 1",
             f"{PATHS} select a, b, n from r",
+            "with recursive r(a, b) as (select a, b from edge where a < 3 union all select e.a, e.b from r"
+            " join edge e on e.a = r.b) cycle a set is_cycle using path select a, b, is_cycle from r",
             f"{PATHS} select a, b, min(n) as shortest, count(*) as paths from r group by a, b",
         )
     )

@@ -29,7 +29,7 @@ QUERY_CANCELED = "57014"
 
 ENDLESS = (
     "if statement_timeout is too short for this query, raise it for the role of the sidecar;"
-    " a recursion with UNION ALL over a cycle never ends: use UNION, or test the path"
+    " a recursion with UNION ALL over a cycle never ends: use UNION or CYCLE, or test the path"
 )
 
 ATTEMPTS = 3

@@ -118,5 +118,13 @@ where r.n < 3) select k, n from r;
 with recursive r(k) as (select k from u union (select u.y from u join r on u.k = r.k except select z::int from w))
 select k from r;
 
+-- cycle
+with recursive r(k, y) as (select k, y from u where y > 0 union all select u.k, u.y from r join u on u.k = r.y)
+cycle k set is_cycle using path select k, y, is_cycle from r where k < 3;
+
+-- cycle with union and another alias
+with recursive r as (select y, s from u where k = 1 union select e.y, e.s from u e join r before on e.k = before.y)
+cycle y set met using way select y, s, met from r where met;
+
 -- using
 with recursive r(k, y) as (select k, y from u union select k, w.z::int from r join w using (k)) select k, y from r;

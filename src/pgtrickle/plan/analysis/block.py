@@ -66,7 +66,8 @@ class Surroundings:
 class Named:
     """A WITH query, and what stood around it where it was defined.
 
-    Inside a recursive query its own name is `given`: it stands for rows that are there already.
+    Inside a recursive query its own name is `given`: it stands for rows that are there already. With
+    CYCLE, `met_by` is the column by which a row has been met before.
     """
 
     query: exp.Expr
@@ -74,3 +75,4 @@ class Named:
     surroundings: Surroundings
     is_recursive: bool = False
     given: Block | None = None
+    met_by: str | None = None

@@ -20,7 +20,7 @@ from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Column, Distinct, Filter, Operator, Project
 
-_PLAIN = frozenset(
+PLAIN = frozenset(
     {
         "boolean", "smallint", "integer", "bigint", "text", "character varying", "uuid", "date", "bytea",
         "name", "timestamp without time zone", "timestamp with time zone", "time without time zone", "oid",
@@ -70,7 +70,7 @@ def _domain(operator: Operator, names: tuple[str, ...], context: Context) -> Dom
         values.append(column(own.name))
         pairs.append((name, fresh.name))
         outer, inner = column(name), column(fresh.name)
-        if own.type.base not in _PLAIN or is_nullable(copy, own.name):
+        if own.type.base not in PLAIN or is_nullable(copy, own.name):
             # as text, which null has too here, and 1.0 and 1.00 not the same
             values.append(_text(column(own.name)))
             columns.append(result_column(context, f"{own.name} as text", values[-1], copy))

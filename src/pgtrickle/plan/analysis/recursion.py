@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Block, Named, Outputs, Surroundings
 from pgtrickle.plan.analysis.context import Context, Correlated, refuse
+from pgtrickle.plan.analysis.domains import PLAIN
 from pgtrickle.plan.analysis.ordering import projected
 from pgtrickle.plan.analysis.with_clause import with_names
 from pgtrickle.plan.carriers import carrier_of
@@ -26,6 +27,8 @@ def recursion(name: str, named: Named) -> Block:
     first = _alone(query.left, around)
     names = [*named.columns, *(own for own, _ in first.outputs[len(named.columns) :])]
     base = _named(first, names, context)
+    if named.met_by is not None:
+        _require_plain(base.columns[names.index(named.met_by)])
     itself = Itself(context.unique(name), _columns(names, base, context))
     given = replace(named, given=Block(itself, _outputs(names, itself)))
     step = _named(_alone(query.right, replace(around, named={**around.named, name: given})), names, context)
@@ -62,6 +65,12 @@ def _columns(names: list[str], base: Operator, context: Context) -> tuple[Column
 
 def _outputs(names: list[str], operator: Operator) -> Outputs:
     return tuple((name, column(own.name)) for name, own in zip(names, operator.columns, strict=True))
+
+
+def _require_plain(met_by: Column) -> None:
+    """Refuse to tell by its text whether a value has been met, if equal values can have several."""
+    if met_by.type.base not in PLAIN or not met_by.type.deterministic:
+        raise refuse(f"CYCLE by {met_by.name} of type {met_by.type.text}")
 
 
 def _require_evaluable(step: Operator, itself: Itself, *, is_all: bool) -> None:

@@ -8,18 +8,22 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Named, Surroundings
 from pgtrickle.plan.analysis.context import refuse
+from pgtrickle.plan.analysis.cycles import with_cycles
 
 
 def with_names(clause: exp.With, surroundings: Surroundings) -> Surroundings:
     """The surroundings with the WITH queries of a block, each of which knows those before it."""
-    if clause.args.get("search") or clause.args.get("cycle"):
-        raise refuse("SEARCH or CYCLE")
+    cycle = clause.args.get("search")
+    if clause.args.get("cycle") or (cycle is not None and cycle.args["kind"] != "CYCLE"):
+        raise refuse("SEARCH")
     may_recurse = bool(clause.args.get("recursive"))
     for query in clause.expressions:
         columns = tuple(name.name for name in query.args["alias"].columns)
         around = surroundings.inside(surroundings.outer)
         is_recursive = may_recurse and _names_itself(query)
         named = Named(query.this, columns, around, is_recursive)
+        if cycle is not None and query is clause.expressions[-1]:
+            named = replace(named, query=with_cycles(query, cycle), met_by=cycle.this.name)
         surroundings = replace(surroundings, named={**surroundings.named, query.alias: named})
     return surroundings
 
