@@ -8,47 +8,37 @@ there before the window, and how often it is there now. Three things hold of the
 - any other row, which may be wrong (a group of which only some rows were read), has the same
   weight at both ends, and nothing that changed ever meets it.
 
-For each operator `_RULES` says what it needs of its children for that.
+For each operator `rules.py` says what it needs of its children for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.operators import (
     Aggregate,
-    Distinct,
     Evaluated,
-    Filter,
     Itself,
-    Join,
     Leaf,
-    Mark,
     Nothing,
     Operator,
-    OuterJoin,
-    Project,
     Recursive,
     Scan,
-    SetOperation,
     Single,
-    TableFunction,
     Top,
-    UnionAll,
     Values,
     Window,
 )
 from pgtrickle.plan.program import Read
 from pgtrickle.plan.restriction.answers import answer_of, constant, recursion_of
-from pgtrickle.plan.restriction.meeting import met_by
 from pgtrickle.plan.restriction.messages import Messages
-from pgtrickle.plan.restriction.passing import padded, places, wants_from
+from pgtrickle.plan.restriction.passing import padded, wants_from
 from pgtrickle.plan.restriction.reading import Reads, inputs_of, reachable
 from pgtrickle.plan.restriction.region import is_region, with_leaves
-from pgtrickle.plan.restriction.wants import EVERYTHING, Needs, each, renamed
+from pgtrickle.plan.restriction.rules import RULES
+from pgtrickle.plan.restriction.wants import EVERYTHING, Needs
 from pgtrickle.plan.trees import with_children
 
 
@@ -92,7 +82,7 @@ class Binding:
             return with_children(op, tuple(self.bound(child, (EVERYTHING,)) for child in op.children))
         if is_region(op):
             return self._region(op, needs)
-        return with_children(op, _RULES[type(op)](self, op, needs))
+        return with_children(op, RULES[type(op)](self, op, needs))
 
     def is_changed(self, op: Operator) -> bool:
         """Whether a source below has changed."""
@@ -152,106 +142,3 @@ def _is_recursive(op: Evaluated) -> bool:
     """Whether there is a recursion in it, whose rows PostgreSQL can compare as Spark would."""
     can_compare = bool(op.columns) and all(column.type.deterministic for column in op.columns)
     return can_compare and any(isinstance(part, Recursive) for part in op.walk())
-
-
-def _linear(binding: Binding, op: Operator, needs: Needs) -> tuple[Operator, ...]:
-    (child,) = op.children
-    return (binding.bound(child, renamed(needs, places(op))),)
-
-
-def _union_all(binding: Binding, op: UnionAll, needs: Needs) -> tuple[Operator, ...]:
-    return tuple(binding.bound(arm, renamed(needs, _positions(op, arm))) for arm in op.arms)
-
-
-def _grouped(binding: Binding, op: Aggregate | Distinct, needs: Needs) -> tuple[Operator, ...]:
-    """Whole groups, of the keys that the change touches and of those that are needed."""
-    below = renamed((*needs, *binding.touched(op)), places(op))
-    return (binding.bound(op.child, below),)
-
-
-def _partitioned(binding: Binding, op: Window | Top | Single, needs: Needs) -> tuple[Operator, ...]:
-    """Whole partitions: also a row that is needed for another column needs all of its partition."""
-    keys = op.keys if isinstance(op, Single) else op.partition
-    below = renamed(needs, places(op))
-    direct = tuple(want for want in below if set(want.columns) <= set(keys))
-    others = tuple(want for want in below if want not in direct)
-    reached = binding.keys(op.child, others, [(name, name) for name in keys], is_null_safe=True)
-    return (binding.bound(op.child, each((*direct, *reached))),)
-
-
-def _set_operation(binding: Binding, op: SetOperation, needs: Needs) -> tuple[Operator, ...]:
-    """Whole rows are the keys, and both sides are counted for them."""
-    asked = list(needs)
-    for side in op.children:
-        pairs = [(ours.name, theirs.name) for ours, theirs in zip(op.columns, side.columns, strict=True)]
-        asked += binding.changed_keys(side, pairs, is_null_safe=True)
-    return tuple(binding.bound(side, renamed(each(asked), _positions(op, side))) for side in op.children)
-
-
-def _paired(binding: Binding, op: Mark | OuterJoin, needs: Needs) -> tuple[Operator, ...]:
-    """Rows of the left that changed, are needed, or match what did on the right; all their matches."""
-    left_needs, right_needs, gates = _sides(op, needs)
-    to_right = [(right, left) for left, right in op.on]
-    met = () if right_needs or _keeps_right(op) else met_by(binding, op.right, list(op.on))
-    from_right = met or binding.keys(op.right, right_needs, list(op.on), is_null_safe=False)
-    left_asked = [*left_needs, *gates, *from_right]
-    right_asked = [*right_needs, *gates]
-    if _keeps_right(op):
-        from_left = binding.keys(op.left, left_needs, to_right, is_null_safe=False)
-        left_asked += renamed(from_left, dict(to_right))
-        right_asked += [*from_left, *renamed(from_right, dict(op.on))]
-    elif met or left_needs or gates or binding.is_changed(op.left):
-        right_asked += binding.keys(op.left, each(left_asked), to_right, is_null_safe=False)
-    else:
-        right_asked += renamed(from_right, dict(op.on))
-    return binding.bound(op.left, each(left_asked)), binding.bound(op.right, each(right_asked))
-
-
-def _keeps_right(op: Mark | OuterJoin) -> bool:
-    return isinstance(op, OuterJoin) and op.keeps_right
-
-
-def _whole(binding: Binding, op: Recursive, needs: Needs) -> tuple[Operator, ...]:
-    """All rows at both ends: no key tells which of them the recursion reaches."""
-    return tuple(binding.bound(child, (EVERYTHING,)) for child in op.children)
-
-
-def _sides(op: Mark | OuterJoin, needs: Needs) -> tuple[Needs, Needs, Needs]:
-    """The needs that enter on the left, those on the right, and those for everything.
-
-    A null in a column of a side that may be padded stands for rows of the other side.
-    """
-    is_full = _keeps_right(op)
-    left, right, gates = [], [], []
-    for want in needs:
-        ours, theirs = want.within(op.left.names), want.within(op.right.names)
-        if ours.columns and not (is_full and want.is_null_safe):
-            left.append(ours)
-        elif theirs.columns and not want.is_null_safe:
-            right.append(theirs)
-        else:
-            gates.append(want.gate)
-    return tuple(left), tuple(right), tuple(gates)
-
-
-def _positions(op: Operator, arm: Operator) -> Mapping[str, str]:
-    return {ours.name: theirs.name for ours, theirs in zip(op.columns, arm.columns, strict=True)}
-
-
-_RULES: Mapping[type[Operator], Callable[[Binding, Any, Needs], tuple[Operator, ...]]] = {
-    Filter: _linear,
-    Project: _linear,
-    TableFunction: _linear,
-    UnionAll: _union_all,
-    Join: lambda binding, op, needs: (),
-    OuterJoin: _paired,
-    Mark: _paired,
-    Aggregate: _grouped,
-    Distinct: _grouped,
-    SetOperation: _set_operation,
-    Window: _partitioned,
-    Top: _partitioned,
-    Single: _partitioned,
-    Recursive: _whole,
-}
-"""What each operator needs of its children; inner joins are bound together, as a region."""
