@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pgtrickle.apply import Applied
 from pgtrickle.model.errors import Diverged
-from pgtrickle.plan.program import Merge, MergedGroups, Output, Read, ReadKind, Slot
+from pgtrickle.plan.program import Merge, MergedGroups, Output, Slot
+from pgtrickle.plan.reads import Read, ReadKind
 from tests.apply.conftest import Streams
 from tests.apply.stream import Row, Stream, create_stream, field
 

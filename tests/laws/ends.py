@@ -27,7 +27,7 @@ from pgtrickle.plan.operators import (
     Single,
     UnionAll,
 )
-from pgtrickle.plan.program import Input, Role
+from pgtrickle.plan.reads import Input, Role
 from tests.laws.expressions import Named, is_true, value
 from tests.laws.groups import MoreThanOneRow
 from tests.laws.reading import Table

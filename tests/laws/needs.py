@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from pgtrickle.plan.operators import Operator
-from pgtrickle.plan.program import KeyColumns
+from pgtrickle.plan.reads import KeyColumns
 from pgtrickle.plan.restriction import Want
 from tests.laws.checking import GIVEN, Needed
 from tests.laws.sources import BOOLEAN, values

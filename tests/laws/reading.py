@@ -10,7 +10,7 @@ from unittest.mock import patch
 from pgtrickle.plan.clock import CLOCK
 from pgtrickle.plan.lowering.postgres import leaf_name, postgres_sql
 from pgtrickle.plan.operators import Answer, Leaf, Operator
-from pgtrickle.plan.program import Lookup, Part, Read, ReadKind, Version
+from pgtrickle.plan.reads import Lookup, Part, Read, ReadKind, Version
 from pgtrickle.plan.restriction import answers
 from tests.laws.expressions import Named, meaning
 from tests.laws.rows import Row

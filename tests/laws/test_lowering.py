@@ -11,7 +11,7 @@ from pgtrickle.changes.inputs import merged
 from pgtrickle.changes.reading import fields_of, has_weight
 from pgtrickle.plan.lowering.spark import _LOWERINGS, change_sql, input_sql, spark_sql
 from pgtrickle.plan.operators import Answer, Leaf
-from pgtrickle.plan.program import AGAIN, WEIGHT, Read, Role
+from pgtrickle.plan.reads import AGAIN, WEIGHT, Read, Role
 from pgtrickle.plan.restriction import EVERYTHING, Binding
 from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.postgres.arrow import arrow_schema

@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import Aggregate
-from pgtrickle.plan.program import WEIGHT, Merge, MergedGroups, Slot
+from pgtrickle.plan.program import Merge, MergedGroups, Slot
+from pgtrickle.plan.reads import WEIGHT
 from pgtrickle.plan.targets.groups import Grouped
 from pgtrickle.plan.targets.merged import Merged
 from tests.laws.checking import bound_rows, clocked, truths

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from pgtrickle.plan.operators import Aggregate, Distinct, GroupKey, Operator, OuterJoin, Scan
-from pgtrickle.plan.program import KeyColumns
+from pgtrickle.plan.reads import KeyColumns
 from pgtrickle.plan.restriction import Want
 from tests.laws.checking import GIVEN, Needed, check
 from tests.laws.parts import Names, call, expression, scan

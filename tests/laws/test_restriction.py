@@ -14,7 +14,7 @@ from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import Aggregate, GroupKey, Join, Mark, Nothing, Operator, OuterJoin, UnionAll
-from pgtrickle.plan.program import Read, ReadKind
+from pgtrickle.plan.reads import Read, ReadKind
 from pgtrickle.plan.restriction import Binding
 from pgtrickle.plan.restriction.passing import padded
 from pgtrickle.plan.restriction.tracing import traced

@@ -6,7 +6,8 @@ import pytest
 
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.plan.explaining import missing_indexes
-from pgtrickle.plan.program import Merge, MergedGroups, ReadKind, RowsTarget, Version
+from pgtrickle.plan.program import Merge, MergedGroups, RowsTarget
+from pgtrickle.plan.reads import ReadKind, Version
 from tests.plan.queries import compile_query
 
 TABLES = (

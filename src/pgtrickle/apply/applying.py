@@ -17,7 +17,8 @@ from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows, carried_columns, r
 from pgtrickle.apply.storage import state_table
 from pgtrickle.apply.writing import Applied, Column, Stored, write
 from pgtrickle.model.names import RelationName
-from pgtrickle.plan.program import WEIGHT, FirstRows, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
+from pgtrickle.plan.program import FirstRows, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
+from pgtrickle.plan.reads import WEIGHT
 from pgtrickle.postgres.connection import Connection, sql
 
 

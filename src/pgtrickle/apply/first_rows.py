@@ -18,7 +18,8 @@ from pgtrickle.apply.ordered_state import (
 )
 from pgtrickle.apply.rows import Rows, carried_columns, relation_of
 from pgtrickle.apply.writing import Applied, Stored, write
-from pgtrickle.plan.program import WEIGHT, FirstRows
+from pgtrickle.plan.program import FirstRows
+from pgtrickle.plan.reads import WEIGHT
 from pgtrickle.postgres.connection import Connection, sql
 
 

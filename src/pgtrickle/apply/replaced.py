@@ -10,7 +10,8 @@ from pgtrickle.apply.finals import Finals, outputs_of, restored, step
 from pgtrickle.apply.rows import Rows, carried_columns, relation_of
 from pgtrickle.apply.states import same_group, state_effects
 from pgtrickle.apply.storage import state_table
-from pgtrickle.plan.program import WEIGHT, ReplacedGroups
+from pgtrickle.plan.program import ReplacedGroups
+from pgtrickle.plan.reads import WEIGHT
 from pgtrickle.postgres.connection import sql
 
 

@@ -16,7 +16,8 @@ import pyarrow as pa
 from pgtrickle.apply.composing import identifier, listed, relation, trusted
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import RelationName
-from pgtrickle.plan.program import WEIGHT, FirstRows, MergedGroups, ReplacedGroups, RowsTarget, Target
+from pgtrickle.plan.program import FirstRows, MergedGroups, ReplacedGroups, RowsTarget, Target
+from pgtrickle.plan.reads import WEIGHT
 from pgtrickle.postgres.connection import sql
 
 _SQL_TYPES = {

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
 from pgtrickle.changes.relations import CHANGE, Ends, among, carried, native, where, window
-from pgtrickle.plan.program import WEIGHT, Part, Read, Version
+from pgtrickle.plan.reads import WEIGHT, Part, Read, Version
 from pgtrickle.postgres.connection import sql
 
 

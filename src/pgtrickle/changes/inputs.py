@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pgtrickle.plan.program import AGAIN, WEIGHT, Input, Role
+from pgtrickle.plan.reads import AGAIN, WEIGHT, Input, Role
 
 BEFORE, NOW = "w0", "w1"
 

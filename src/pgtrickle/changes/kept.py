@@ -19,7 +19,7 @@ from pgtrickle.model.carrier import Field
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import RelationId, StreamTableId
-from pgtrickle.plan.program import AGAIN, Lookup, Read, ReadKind
+from pgtrickle.plan.reads import AGAIN, Lookup, Read, ReadKind
 
 MAX_ROWS: Final = 1_000
 """A source with more rows than this is looked up in PostgreSQL every time."""

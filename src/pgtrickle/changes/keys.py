@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from pgtrickle.model.carrier import Field
-from pgtrickle.plan.program import Lookup
+from pgtrickle.plan.reads import Lookup
 from pgtrickle.postgres.connection import sql
 
 MANY = 100_000

@@ -13,7 +13,7 @@ from pgtrickle.changes.kept import can_be_kept, found_in
 from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
 from pgtrickle.changes.relations import CHANGE, Ends, among, carried, where, window
 from pgtrickle.model.carrier import Carrier, Field
-from pgtrickle.plan.program import AGAIN, WEIGHT, Read, ReadKind, Version
+from pgtrickle.plan.reads import AGAIN, WEIGHT, Read, ReadKind, Version
 from pgtrickle.postgres.arrow import arrow_schema, read_arrow
 from pgtrickle.postgres.connection import Connection, sql
 

@@ -11,7 +11,7 @@ from pgtrickle.changes.window import buffers, within
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source
 from pgtrickle.plan.clock import CLOCK
-from pgtrickle.plan.program import Read
+from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.connection import sql
 
 CHANGE = sql.Identifier("weight of the change")

@@ -18,7 +18,8 @@ from pgtrickle.plan.operators import (
     Scan,
 )
 from pgtrickle.plan.printing import label, tree_lines
-from pgtrickle.plan.program import Lookup, Part, Program, Read, ReadKind, Version
+from pgtrickle.plan.program import Program
+from pgtrickle.plan.reads import Lookup, Part, Read, ReadKind, Version
 from pgtrickle.plan.restriction.reading import same_text
 
 _VERSIONS = {

@@ -26,7 +26,8 @@ from pgtrickle.pipeline.small import run_small
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.plan.lowering.spark import input_sql
 from pgtrickle.plan.lowering.spark_text import ONE_TASK
-from pgtrickle.plan.program import FirstRows, MergedGroups, Program, Read, ReadKind, Version
+from pgtrickle.plan.program import FirstRows, MergedGroups, Program
+from pgtrickle.plan.reads import Read, ReadKind, Version
 from pgtrickle.plan.targets.merged import RESCANNED
 from pgtrickle.postgres.arrow import arrow_schema, read_arrow
 from pgtrickle.postgres.connection import DataError, connect

@@ -11,7 +11,7 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source
 from pgtrickle.plan.analysis.limits import MAX_RELATIONS, MAX_SUBQUERIES, exceeded
 from pgtrickle.plan.lowering.internal_names import is_internal
-from pgtrickle.plan.program import WEIGHT
+from pgtrickle.plan.reads import WEIGHT
 
 MAX_NAME_BYTES = 60
 """PostgreSQL cuts identifiers at 63 bytes; plan names stay below."""

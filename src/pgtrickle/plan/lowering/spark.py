@@ -31,7 +31,7 @@ from pgtrickle.plan.operators import (
     Single,
     UnionAll,
 )
-from pgtrickle.plan.program import WEIGHT, Input, Role
+from pgtrickle.plan.reads import WEIGHT, Input, Role
 
 
 def spark_sql(op: Operator, needed: frozenset[str] | None = None) -> str:

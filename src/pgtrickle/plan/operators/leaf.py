@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pgtrickle.model.carrier import Field
 from pgtrickle.plan.operators.operator import Column, Operator
 from pgtrickle.plan.operators.scan import Scan
-from pgtrickle.plan.program import Input, Read, Role
+from pgtrickle.plan.reads import Input, Read, Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.lowering.postgres import leaf_name, postgres_sql
 from pgtrickle.plan.operators import Answer, Column, Leaf, Operator, Recursive, Values
-from pgtrickle.plan.program import KeyColumns, Lookup, Part, Read, ReadKind, Role, Version
+from pgtrickle.plan.reads import KeyColumns, Lookup, Part, Read, ReadKind, Role, Version
 from pgtrickle.plan.restriction.reading import Reads
 from pgtrickle.plan.restriction.wants import Needs
 

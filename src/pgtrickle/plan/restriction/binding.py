@@ -31,7 +31,7 @@ from pgtrickle.plan.operators import (
     Values,
     Window,
 )
-from pgtrickle.plan.program import Read
+from pgtrickle.plan.reads import Read
 from pgtrickle.plan.restriction.answers import answer_of, constant, recursion_of
 from pgtrickle.plan.restriction.messages import Messages
 from pgtrickle.plan.restriction.passing import padded, wants_from

@@ -11,7 +11,7 @@ from pgtrickle.plan.clock import clocked, has_clock
 from pgtrickle.plan.dialect import parsed, written
 from pgtrickle.plan.lowering.postgres import over_source
 from pgtrickle.plan.operators import Answer, Leaf, Operator, Scan
-from pgtrickle.plan.program import Input, KeyColumns, Lookup, Read, ReadKind
+from pgtrickle.plan.reads import Input, KeyColumns, Lookup, Read, ReadKind
 from pgtrickle.plan.restriction.wants import Needs, Want
 
 

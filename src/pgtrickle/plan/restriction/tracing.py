@@ -18,7 +18,7 @@ from pgtrickle.plan.operators import (
     UnionAll,
     Window,
 )
-from pgtrickle.plan.program import KeyColumns
+from pgtrickle.plan.reads import KeyColumns
 
 Traced = tuple[KeyColumns, ...] | None
 """The reads with every value that columns can have; none where there are no rows; None if unknown."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from pgtrickle.plan.program import KeyColumns
+from pgtrickle.plan.reads import KeyColumns
 
 
 @dataclass(frozen=True, slots=True)

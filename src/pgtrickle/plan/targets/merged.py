@@ -13,19 +13,9 @@ from pgtrickle.plan.lowering.postgres import postgres_sql
 from pgtrickle.plan.lowering.spark import End, change_sql, value
 from pgtrickle.plan.operators import Aggregate, Call, Nothing, Operator, Project
 from pgtrickle.plan.placing import placed
-from pgtrickle.plan.program import (
-    WEIGHT,
-    KeyColumns,
-    Lookup,
-    Merge,
-    MergedGroups,
-    Output,
-    Program,
-    Read,
-    ReadKind,
-    Slot,
-)
+from pgtrickle.plan.program import Merge, MergedGroups, Output, Program, Slot
 from pgtrickle.plan.pruning import pruned
+from pgtrickle.plan.reads import WEIGHT, KeyColumns, Lookup, Read, ReadKind
 from pgtrickle.plan.restriction import EVERYTHING, Binding
 from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.plan.targets.groups import Grouped, group_outputs

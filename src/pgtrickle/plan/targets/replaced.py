@@ -14,8 +14,9 @@ from pgtrickle.plan.expressions import Expression, column, raw
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.operators import Aggregate, Answer, Column, Evaluated, Operator, Project
 from pgtrickle.plan.placing import require_equality
-from pgtrickle.plan.program import WEIGHT, Program, Read, ReplacedGroups
+from pgtrickle.plan.program import Program, ReplacedGroups
 from pgtrickle.plan.pruning import pruned
+from pgtrickle.plan.reads import WEIGHT, Read
 from pgtrickle.plan.restriction import EVERYTHING, Binding
 from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.plan.targets.groups import Grouped, group_outputs

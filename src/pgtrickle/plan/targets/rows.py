@@ -13,8 +13,9 @@ from pgtrickle.plan.expressions import column
 from pgtrickle.plan.lowering.spark import End, change_sql
 from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project
 from pgtrickle.plan.placing import placed
-from pgtrickle.plan.program import Output, Program, Read, RowsTarget
+from pgtrickle.plan.program import Output, Program, RowsTarget
 from pgtrickle.plan.pruning import as_written, pruned
+from pgtrickle.plan.reads import Read
 from pgtrickle.plan.restriction import EVERYTHING, Binding
 from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.plan.targets.shape import Shape

@@ -1,0 +1,124 @@
+"""What a program reads from PostgreSQL, and what Spark computes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pgtrickle.model.carrier import Field
+from pgtrickle.model.source import Source
+
+WEIGHT = "weight"
+"""The column that a read, and the result of a program, has beside its fields: how often the row counts."""
+
+AGAIN = "again"
+"""The column of a read that tells whether an earlier read of the same source has the row too."""
+
+
+class ReadKind(Enum):
+    """What a read takes from PostgreSQL."""
+
+    CHANGES = "changes"
+    ROWS = "rows"
+    ANSWER = "answer"
+
+
+class Version(Enum):
+    """At which end of the window an answer is evaluated, or which rows of both ends it gives."""
+
+    NOW = "now"
+    BEFORE = "before"
+    CHANGED = "changed"
+    """What differs: a weight above zero for rows of now, below zero for rows of before."""
+    STAYED = "stayed"
+    """Rows of both ends, as often as both have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumns:
+    """Fields of an earlier read whose values are keys."""
+
+    read: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Finds rows whose key is among those of earlier reads.
+
+    `columns` is the key as SQL over the alias `t`; `keys` are its carried fields, in the same order.
+    Several providers add up. A null key matches null rows only where `is_null_safe`. Without
+    columns it finds every row, but only if a provider has any: a gate.
+    """
+
+    columns: tuple[str, ...]
+    keys: tuple[Field, ...]
+    providers: tuple[KeyColumns, ...]
+    is_null_safe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A relation that the query of an answer reads by `name`: rows of a source, and their change.
+
+    Where it is not `is_reached`, only the change is part of it. What `is_recursed` is read again for
+    each step of a recursion.
+    """
+
+    name: str
+    rows: Read
+    change: Read | None
+    is_reached: bool
+    is_recursed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One relation read from PostgreSQL under the snapshot of the refresh.
+
+    `expressions` gives each field as SQL over the alias `t` of what is read: the window of changes
+    of the source; rows of the source that one of `lookups` finds (all rows if there are none); or
+    the rows of `query`, which PostgreSQL evaluates over `parts` at a `version`. `uses` names the
+    source's columns that occur in them and in the condition.
+
+    Rows are read as unchanged ones: where the source `is_changed`, what the window inserted is
+    taken off again, by a negative weight. Rows that one of `earlier` finds too are marked AGAIN.
+    A condition that `follows_clock` has the clock's sign where the time of either end goes.
+    """
+
+    name: str
+    kind: ReadKind
+    source: Source | None
+    query: str | None
+    fields: tuple[Field, ...]
+    expressions: tuple[str, ...]
+    uses: tuple[str, ...] = ()
+    condition: str | None = None
+    lookups: tuple[Lookup, ...] = ()
+    earlier: tuple[Lookup, ...] = ()
+    is_changed: bool = False
+    follows_clock: bool = False
+    parts: tuple[Part, ...] = ()
+    version: Version = Version.NOW
+
+
+class Role(Enum):
+    """At which end of the window the rows of a read are there, and how often."""
+
+    CHANGE = "change"
+    """A weight below zero: that often before. Above zero: that often now."""
+    BOTH = "both"
+    """Its weight, at both ends."""
+    ONCE = "once"
+    """Each row counts once, at both ends: the read has no weight."""
+    NOW = "now"
+    BEFORE = "before"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A relation that Spark reads by `name`: several reads with the same fields, and two weights."""
+
+    name: str
+    fields: tuple[Field, ...]
+    reads: tuple[tuple[str, Role], ...]
