@@ -84,7 +84,7 @@ class Spark:
         self._is_ours = is_ours
         self._directory = directory
         self.small = _configured(root.newSession(), _SMALL)
-        self.large = _configured(root.newSession(), _LARGE)
+        self.large = _configured(root.newSession(), {**_LARGE, **_spread(root)})
         self.programs = Programs(self.small)
         self.sources = Sources(self.large)
 
@@ -147,6 +147,14 @@ def _configured(session: SparkSession, settings: Mapping[str, str]) -> SparkSess
     for key, value in settings.items():
         session.conf.set(key, value)
     return session
+
+
+def _spread(root: SparkSession) -> dict[str, str]:
+    """On one machine, few parts of an exchange: each task opens a file for every part of it."""
+    master = root.conf.get("spark.master", "") or ""
+    if not master.startswith("local") or master.startswith("local-cluster"):
+        return {}
+    return {"spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 1)))}
 
 
 def _defaults(master: str, directory: Path) -> dict[str, str]:
