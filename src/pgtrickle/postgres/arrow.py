@@ -75,11 +75,6 @@ def read_batches(
             yield from _parsed(chunk, schema)
 
 
-def write_arrow(connection: Connection[Any], table: sql.Composable, rows: pa.Table) -> int:
-    """Append the rows to a table, matching columns by name; returns how many there were."""
-    return write_batches(connection, table, rows.column_names, rows.to_batches(max_chunksize=65_536))
-
-
 def write_batches(
     connection: Connection[Any],
     table: sql.Composable,
@@ -99,12 +94,6 @@ def write_batches(
             copy.write(memoryview(sink.getvalue()))
             written += len(batch)
     return written
-
-
-def key_rows(table: pa.Table, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The distinct values of these columns, nulls included, as rows of plain Python values."""
-    distinct = table.group_by(list(columns)).aggregate([])
-    return list(zip(*(distinct.column(name).to_pylist() for name in columns), strict=True))
 
 
 def _chunks(connection: Connection[Any], copy: Copy, chunk_bytes: int) -> Iterator[bytes]:
