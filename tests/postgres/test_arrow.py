@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import psycopg
-import pyarrow as pa
 import pytest
 from psycopg import sql
 
