@@ -10,6 +10,7 @@ from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.pipeline.distributed import plan_distributed, run_distributed
 from pgtrickle.pipeline.ranges import ctid_ranges
+from pgtrickle.pipeline.session import adopt
 from pgtrickle.pipeline.small import run_small
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.postgres.connection import open_snapshot
@@ -47,6 +48,13 @@ def test_both_paths_give_the_same_rows(spark, connection, staging):
     small = run_small(spark, TOTALS, inputs)
     assert staged.rows == small.num_rows
     assert sorted(winners(connection, staged, "region, total, weight"), key=repr) == rows_of(small)
+
+
+def test_engines_that_share_a_spark_read_side_by_side(spark, dsn, numbers):
+    with open_snapshot(dsn) as snapshot:
+        query = parts_of(snapshot, numbers, 2)
+        for one in (spark, adopt(spark.large), adopt(spark.large)):
+            assert one.sources.frame(dsn, query).count() == 50_000
 
 
 def test_tasks_read_what_the_snapshot_sees(spark, dsn, connection, numbers, staging):

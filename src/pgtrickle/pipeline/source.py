@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -64,7 +65,8 @@ class Sources:
 
     def _format(self, dsn: str) -> str:
         if dsn not in self._formats:
-            name = f"pgtrickle_{len(self._formats)}"
+            # sessions of one context, which others may have started, know each other's sources by name
+            name = f"pgtrickle_{uuid4().hex}"
             self._session.dataSource.register(_source_of(dsn, name))
             self._formats[dsn] = name
         return self._formats[dsn]
