@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pgtrickle.model.errors import SparkFailed
+from pgtrickle.pipeline import prepared
 from pgtrickle.pipeline.small import plan_small, run_small
 from tests.pipeline.relations import CUSTOMERS, ORDERS, TOTALS, rows_of
 
@@ -105,3 +106,38 @@ def test_rows_of_a_constant_stay_what_they_are(spark):
         [(7, 1)],
         [],
     ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("spark.sql.optimizer.excludedRules", ""),
+        ("spark.sql.execution.arrow.localRelationThreshold", "0"),
+        ("spark.sql.adaptive.enabled", "true"),
+    ],
+)
+def test_a_plan_that_holds_rows_of_its_own_is_not_used_again(spark, setting, value):
+    before = spark.small.conf.get(setting)
+    spark.small.conf.set(setting, value)
+    try:
+        for number in (1, 2, 3, 4):
+            t = pa.table({"v": pa.array([number], pa.int64())})
+            u = pa.table({"w": pa.array([number], pa.int64())})
+            both = f"select '{setting}' as s, t.v, u.w from t left join u on t.v = u.w"
+            assert rows_of(run_small(spark, both, {"t": t, "u": u})) == [(setting, number, number)]
+    finally:
+        spark.small.conf.set(setting, before)
+
+
+def test_a_program_that_runs_again_is_not_planned_again(spark, monkeypatch):
+    planned: list[str] = []
+
+    def plan(session, spark_sql, inputs):
+        planned.append(spark_sql)
+        return plan_small(session, spark_sql, inputs)
+
+    monkeypatch.setattr(prepared, "plan_small", plan)
+    for number in range(4):
+        t = pa.table({"v": pa.array([number], pa.int64())})
+        assert rows_of(run_small(spark, "select v, 'kept' as k from t", {"t": t})) == [(number, "kept")]
+    assert len(planned) == 1

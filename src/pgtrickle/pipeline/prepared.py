@@ -26,7 +26,8 @@ MAX_KEPT: Final = 256
 """How many programs are kept; the one that has not run for longest goes first."""
 _MAX_BYTES: Final = 4 << 20
 """Larger inputs are not kept in memory for the sake of a plan."""
-_SCAN: Final = "LocalTableScan"
+_LEAVES: Final = frozenset({"LocalTableScan", "Scan OneRowRelation"})
+"""Where a plan may begin so that it is known what it holds: rows of ours, constants, nothing."""
 
 
 @dataclass(slots=True)
@@ -100,19 +101,32 @@ def _prepare(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Tabl
     reads = {name: unfolded(name) for name in inputs}
     frame = session.sql(bound(spark_sql, reads), packed=held.coalesce(1))
     try:
-        plan = frame._jdf.queryExecution().executedPlan()
-        nodes = list(_walk(plan))
-        if any("Exchange" in node.nodeName() for node in nodes):
+        scans = _scans(frame._jdf.queryExecution().executedPlan(), list(inputs))
+        if scans is None:
             return None
         row = _row_of(held._jdf)
-        scans = [node for node in nodes if node.nodeName() == _SCAN]
         for scan in scans:
-            if list(scan.schema().fieldNames()) == list(inputs):
-                # all scans share one row: it is sent to the task once, and overwritten once
-                scan.executeCollect()[0] = row
+            # all scans share one row: it is sent to the task once, and overwritten once
+            scan.executeCollect()[0] = row
     except Py4JError:
         return None
     return _Prepared(frame, row, held.schema.json())
+
+
+def _scans(plan: Any, names: list[str]) -> list[Any] | None:
+    """The scans of the row that holds all inputs; None if the plan keeps rows of a run anywhere else."""
+    scans = []
+    for node in _walk(plan):
+        if "Exchange" in node.nodeName() or not node.subqueries().isEmpty():
+            return None
+        if not node.children().isEmpty():
+            continue
+        fields = list(node.schema().fieldNames())
+        if node.nodeName() not in _LEAVES or not (fields == names or set(fields).isdisjoint(names)):
+            return None
+        if fields == names:
+            scans.append(node)
+    return scans
 
 
 def _walk(plan: Any) -> Iterator[Any]:
