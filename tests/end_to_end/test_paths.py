@@ -7,6 +7,8 @@ import threading
 import pytest
 
 from pgtrickle.model.stream_table import Action
+from pgtrickle.pipeline.distributed import run_distributed
+from pgtrickle.refresh import differential
 from pgtrickle.refresh.engine import Path
 from tests.fixtures.databases import APP
 
@@ -64,6 +66,31 @@ def test_the_distributed_path_gives_the_same_rows(items, stream_table, engine, a
             outcome = table.refresh()
             assert outcome.action in {Action.DIFFERENTIAL, Action.NO_DATA}, table.query
             table.equals_its_query()
+
+
+def test_what_is_large_goes_to_many_tasks_by_itself(items, stream_table, engine, monkeypatch):
+    spread: list[str] = []
+
+    def run(spark, spark_sql, inputs, staging):
+        spread.append(spark_sql)
+        return run_distributed(spark, spark_sql, inputs, staging)
+
+    monkeypatch.setattr(differential, "run_distributed", run)
+    engine.large_table, engine.large_window = 10, 20
+    # the pages of `items` are worth tasks here, those of `kinds` are not
+    monkeypatch.setattr(differential, "FEW_PAGES", 1)
+    items.change(
+        "insert into items select n, 1, 2, repeat('s', 90), 3, null from generate_series(1000, 1300) n"
+    )
+    table = stream_table(QUERIES[0], mode="DIFFERENTIAL")
+    assert len(spread) == 1
+    items.change("delete from items where id = 1")
+    table.refresh()
+    assert len(spread) == 1
+    items.change(*WINDOWS[0], "update items set n = n + 1")
+    assert table.refresh().action is Action.DIFFERENTIAL
+    assert len(spread) == 2
+    table.equals_its_query()
 
 
 def test_tables_loaded_on_one_path_go_on_on_the_other(items, stream_table, engine):

@@ -10,7 +10,8 @@ from pgtrickle.catalog.dependencies import changed
 from pgtrickle.catalog.outcomes import Refreshed, commit_refresh, mark_reinit
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.window import SourceWindow
-from pgtrickle.model.source import SourceKind
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable
 from pgtrickle.refresh.comparing import is_behind
 from pgtrickle.refresh.compiling import Compilation
@@ -60,12 +61,12 @@ def refreshed(
             initiated_by=initiated_by,
         ),
     )
-    ends = {True: upstream, False: session.frontier}
-    engine.kept.advance(
-        table.id,
-        frozenset(window.relation for window in pending),
-        lambda source: (start_of(table, source), ends[source.kind is SourceKind.STREAM_TABLE]),
-    )
+
+    def moved(source: Source) -> tuple[Frontier | None, Frontier | None]:
+        is_upstream = source.kind is SourceKind.STREAM_TABLE
+        return start_of(table, source), upstream if is_upstream else session.frontier
+
+    engine.kept.advance(table.id, frozenset(window.relation for window in pending), moved)
     if found.state_is_behind:
         mark_reinit(session.write, table.id, found.state_is_behind)
     return outcome
