@@ -11,35 +11,13 @@ import psycopg
 import pytest
 
 from pgtrickle.embedded import Server
-from tests.fixtures.databases import (
-    APP,
-    TEMPLATE,
-    TRICKLE,
-    Database,
-    Templates,
-    create_database,
-    drop_database,
-)
+from tests.fixtures.databases import APP, TRICKLE, Database, FilledTemplates, Templates
 from tests.nexmark.generating import Row, Site, side_inputs
 
 EVENTS: Final = 600
 SEED: Final = 1
 FILLED: Final = "nexmark_template"
 TABLES: Final = ("person", "auction", "bid", "side_input")
-
-
-class FilledTemplates:
-    """Knows on which servers of this run the data is, and where the site stood after that."""
-
-    def __init__(self, templates: Templates) -> None:
-        self._templates = templates
-        self._ready: set[int] = set()
-
-    def ensure(self, server: Server) -> None:
-        self._templates.ensure(server)
-        if server.port not in self._ready:
-            _fill(create_database(server, FILLED, TEMPLATE))
-            self._ready.add(server.port)
 
 
 def _fill(database: Database) -> None:
@@ -60,7 +38,7 @@ def _copy(app: psycopg.Connection, table: str, rows: list[Row]) -> None:
 
 @pytest.fixture(scope="session")
 def filled_templates(templates: Templates) -> FilledTemplates:
-    return FilledTemplates(templates)
+    return FilledTemplates(templates, FILLED, _fill)
 
 
 @pytest.fixture
@@ -68,10 +46,8 @@ def database(
     server: Server, filled_templates: FilledTemplates, database_names: Iterator[str]
 ) -> Iterator[Database]:
     """This test's own database, with the product installed and the data in it."""
-    filled_templates.ensure(server)
-    database = create_database(server, next(database_names), FILLED)
-    yield database
-    drop_database(database)
+    with filled_templates.cloned(server, next(database_names)) as database:
+        yield database
 
 
 @pytest.fixture

@@ -7,33 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from pgtrickle.embedded import SUPERUSER, Server
-from tests.fixtures.databases import (
-    APP,
-    TEMPLATE,
-    TRICKLE,
-    Database,
-    Templates,
-    create_database,
-    drop_database,
-)
+from tests.fixtures.databases import APP, TRICKLE, Database, FilledTemplates, Templates
 from tests.tpch.loading import TABLES, create_tables, fill_tables
 
 SCALE = 0.01
 LOADED = "tpch_template"
-
-
-class LoadedTemplates:
-    """Knows on which servers of this run the data is loaded."""
-
-    def __init__(self, templates: Templates) -> None:
-        self._templates = templates
-        self._ready: set[int] = set()
-
-    def ensure(self, server: Server) -> None:
-        self._templates.ensure(server)
-        if server.port not in self._ready:
-            _load(create_database(server, LOADED, TEMPLATE))
-            self._ready.add(server.port)
 
 
 def _load(database: Database) -> None:
@@ -48,16 +26,14 @@ def _load(database: Database) -> None:
 
 
 @pytest.fixture(scope="session")
-def loaded_templates(templates: Templates) -> LoadedTemplates:
-    return LoadedTemplates(templates)
+def loaded_templates(templates: Templates) -> FilledTemplates:
+    return FilledTemplates(templates, LOADED, _load)
 
 
 @pytest.fixture
 def database(
-    server: Server, loaded_templates: LoadedTemplates, database_names: Iterator[str]
+    server: Server, loaded_templates: FilledTemplates, database_names: Iterator[str]
 ) -> Iterator[Database]:
     """This test's own database, with the product installed and the data loaded."""
-    loaded_templates.ensure(server)
-    database = create_database(server, next(database_names), LOADED)
-    yield database
-    drop_database(database)
+    with loaded_templates.cloned(server, next(database_names)) as database:
+        yield database
