@@ -37,6 +37,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "trust.sql"),
     ("pgtrickle.catalog", "looking.sql"),
     ("pgtrickle.catalog", "refresh.sql"),
+    ("pgtrickle.catalog", "sidecars.sql"),
     ("pgtrickle.catalog", "grants.sql"),
 )
 """Written anew by every installation, all in the transaction of the migrations."""

@@ -59,6 +59,39 @@ class PastRefresh:
     initiated_by: str
 
 
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """One process that serves the database, as it last told of itself."""
+
+    sidecar_id: str
+    host: str
+    process: int
+    version: str
+    started_at: datetime
+    seen_at: datetime
+    is_alive: bool
+    workers: int
+    busy: int
+    queued: int
+    behind: int | None
+    tick_milliseconds: float | None
+    slowest_tick_milliseconds: float | None
+    refreshes: int
+    failures: int
+    vitals: dict[str, Any]
+
+
+def sidecars(dsn: str) -> list[Sidecar]:
+    """Who serves this database, the longest first."""
+    with opened(dsn) as connection:
+        rows = connection.execute(
+            "select sidecar_id::text, host, process, version, started_at, seen_at, is_alive, workers, busy,"
+            " queued, behind, tick_ms, slowest_tick_ms, refreshes, failures, vitals"
+            " from pgtrickle.server_worker_inventory order by started_at"
+        )
+        return [Sidecar(*row) for row in rows]
+
+
 def standings(dsn: str) -> list[Standing]:
     """All stream tables, by name."""
     with opened(dsn) as connection:

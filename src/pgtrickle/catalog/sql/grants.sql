@@ -4,7 +4,8 @@
 
 revoke execute on all routines in schema pgtrickle from public;
 
-grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history to public;
+grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrickle.server_worker_inventory
+    to public;
 
 -- commands
 grant execute on function
@@ -18,7 +19,8 @@ grant execute on procedure pgtrickle.refresh_and_wait, pgtrickle.create_stream_t
 grant execute on function
     pgtrickle.pgt_status, pgtrickle.get_refresh_history, pgtrickle.get_staleness,
     pgtrickle.explain_refresh_mode, pgtrickle.list_sources, pgtrickle.change_buffer_sizes,
-    pgtrickle.trigger_inventory, pgtrickle.version, pgtrickle.schedule_seconds to public;
+    pgtrickle.trigger_inventory, pgtrickle.worker_allocation_status, pgtrickle.version,
+    pgtrickle.schedule_seconds to public;
 
 -- parts of the above that run as the caller
 grant execute on function

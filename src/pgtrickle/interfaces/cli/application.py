@@ -20,6 +20,7 @@ COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
     ("list", looking.list_all),
     ("status", looking.status),
     ("history", looking.history),
+    ("sidecars", looking.sidecars),
     ("refresh", refreshing.refresh),
     ("explain", refreshing.explain),
     ("verify", refreshing.verify),

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgtrickle.commands.look import PastRefresh, Standing
+from pgtrickle.commands.look import PastRefresh, Sidecar, Standing
 from pgtrickle.interfaces.cli import words
 from pgtrickle.model.stream_table import Status
 
@@ -97,6 +97,41 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
             words.milliseconds(past.milliseconds),
             Text(_one_line(past.error), style="red") if past.error else Text(past.reason or ""),
             Text(past.initiated_by),
+        )
+    return screen
+
+
+def sidecars(serving: Sequence[Sidecar]) -> RenderableType:
+    """The processes that serve a database."""
+    if not serving:
+        return Text("No sidecar serves this database. Start one: pgtrickle run")
+    screen = _table(
+        "sidecar",
+        "since",
+        "workers busy",
+        "queued",
+        "behind",
+        "a look takes",
+        "at most",
+        "refreshes",
+        "failures",
+    )
+    for column in range(2, 9):
+        screen.columns[column].justify = "right"
+    for one in serving:
+        place = f"{one.host}, process {one.process}"
+        screen.add_row(
+            Text(place)
+            if one.is_alive
+            else Text(f"{place}, silent since {words.moment(one.seen_at)}", style="red"),
+            words.moment(one.started_at),
+            f"{one.busy} of {one.workers}",
+            words.count(one.queued),
+            words.count(one.behind),
+            words.milliseconds(one.tick_milliseconds),
+            words.milliseconds(one.slowest_tick_milliseconds),
+            words.count(one.refreshes),
+            words.count(one.failures),
         )
     return screen
 
