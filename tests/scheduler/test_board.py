@@ -22,12 +22,13 @@ SEEN = Frontier(100, 100)
 
 def definition(number: int, *sources: int, schedule: str = "calculated") -> Definition:
     """Stream table `number`, whose own relation is 1000 more."""
-    kinds = [
-        (DependencyKind.STREAM_TABLE if s >= 1000 else DependencyKind.TABLE, RelationId(s)) for s in sources
-    ]
-    name = RelationName("public", f"t{number}")
+    kinds = {True: DependencyKind.STREAM_TABLE, False: DependencyKind.TABLE}
     return Definition(
-        StreamTableId(number), RelationId(1000 + number), name, parse_schedule(schedule), tuple(kinds)
+        id=StreamTableId(number),
+        relation=RelationId(1000 + number),
+        name=RelationName("public", f"t{number}"),
+        schedule=parse_schedule(schedule),
+        sources=tuple((kinds[source >= 1000], RelationId(source)) for source in sources),
     )
 
 
@@ -103,6 +104,8 @@ def test_a_table_waits_while_something_above_it_is_in_hand() -> None:
     one.notice(tick({ORDERS: (151,)}))
     assert one.take_due(NOW) == ()
     one.finished([StreamTableId(1)], {StreamTableId(1): standing(Frontier(190, 190))}, (), NOW)
+    assert one.take_due(NOW) == (3,)
+    one.notice(tick({1001: (160,)}))
     assert one.take_due(NOW) == (2, 3)
 
 

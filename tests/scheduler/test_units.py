@@ -45,11 +45,10 @@ def test_a_slow_table_commits_alone_and_its_reader_waits_for_it() -> None:
 
 
 def test_quick_tables_on_both_sides_of_a_slow_one_take_it_along() -> None:
-    graph = Graph.of(
-        [node(1, sources=(ORDERS,)), node(2, (1,)), node(3, (2,), (CUSTOMERS,)), node(4, (1,), (CUSTOMERS,))]
-    )
+    above = [node(3, (2,), (CUSTOMERS,)), node(4, (1,), (CUSTOMERS,))]
+    graph = Graph.of([node(1, sources=(ORDERS,)), node(2, (1,)), *above])
     found = units(ids(1, 2, 3, 4), graph, slow=ids(2))
-    assert shapes(found) == [((1, 2, 3, 4), ())]
+    assert [sorted(unit.tables) for unit in found] == [[1, 2, 3, 4]]
 
 
 def test_a_diamond_brings_its_arms_along_also_when_slow() -> None:
@@ -59,9 +58,7 @@ def test_a_diamond_brings_its_arms_along_also_when_slow() -> None:
 
 
 @given(graphs, st.data())
-def test_every_due_table_is_in_one_unit_that_comes_after_what_it_reads(
-    graph: Graph, data: st.DataObject
-) -> None:
+def test_a_unit_comes_after_all_that_it_reads(graph: Graph, data: st.DataObject) -> None:
     some = st.sets(st.sampled_from(graph.order)) if graph.order else st.just(set())
     due, slow = data.draw(some), data.draw(some)
     found = units(sorted(due), graph, slow=slow)

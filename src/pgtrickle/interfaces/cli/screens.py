@@ -105,25 +105,16 @@ def sidecars(serving: Sequence[Sidecar]) -> RenderableType:
     """The processes that serve a database."""
     if not serving:
         return Text("No sidecar serves this database. Start one: pgtrickle run")
-    screen = _table(
-        "sidecar",
-        "since",
-        "workers busy",
-        "queued",
-        "behind",
-        "a look takes",
-        "at most",
-        "refreshes",
-        "failures",
-    )
-    for column in range(2, 9):
+    numbers = ("workers busy", "queued", "behind", "a look takes", "at most", "refreshes", "failures")
+    screen = _table("sidecar", "since", *numbers)
+    for column in range(2, 2 + len(numbers)):
         screen.columns[column].justify = "right"
     for one in serving:
-        place = f"{one.host}, process {one.process}"
+        place = Text(f"{one.host}, process {one.process}")
+        if not one.is_alive:
+            place.append(f", silent since {words.moment(one.seen_at)}", style="red")
         screen.add_row(
-            Text(place)
-            if one.is_alive
-            else Text(f"{place}, silent since {words.moment(one.seen_at)}", style="red"),
+            place,
             words.moment(one.started_at),
             f"{one.busy} of {one.workers}",
             words.count(one.queued),
