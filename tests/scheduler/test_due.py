@@ -71,6 +71,26 @@ def test_an_interval_without_changes_is_due_for_other_work(reason: dict[str, boo
     assert not is_due(replace(table(schedule="11s"), **reason))  # type: ignore[arg-type]
 
 
+def test_a_cron_table_is_due_once_a_moment_has_passed_changes_or_not() -> None:
+    hourly = replace(table(schedule="@hourly"), last_refresh_at=NOW - timedelta(minutes=10))
+    assert is_due(hourly)  # NOW is a full hour
+    assert not is_due(replace(hourly, last_refresh_at=NOW, has_pending_changes=True))
+    assert is_due(replace(hourly, last_refresh_at=None))
+
+
+def test_missed_moments_of_cron_are_made_up_for_once() -> None:
+    late = replace(table(schedule="* * * * *"), last_refresh_at=NOW - timedelta(days=3))
+    assert is_due(late)
+    assert not is_due(replace(late, last_refresh_at=NOW))
+
+
+def test_a_moment_that_passed_while_a_refresh_ran_is_not_lost() -> None:
+    began_before = replace(
+        table(schedule="@hourly"), last_refresh_at=NOW + SECOND, data_timestamp=NOW - SECOND
+    )
+    assert due([began_before], NOW + 2 * SECOND, ALONE) == (1,)
+
+
 def test_a_calculated_table_that_must_be_loaded_again_is_due_without_changes() -> None:
     assert is_due(replace(table(), needs_reinit=True))
 
@@ -141,6 +161,8 @@ def test_a_table_that_the_graph_does_not_know_waits() -> None:
         (table(schedule="15s"), NOW + 5 * SECOND),
         (table(schedule="500ms"), NOW + SECOND / 2),
         (changed(schedule="10s"), NOW + LOOK_AGAIN),
+        (replace(table(schedule="@hourly"), last_refresh_at=NOW), NOW + timedelta(hours=1)),
+        (table(schedule="@hourly"), NOW + LOOK_AGAIN),
         (replace(table(), status=Status.SUSPENDED), None),
         (replace(table(), status=Status.ERROR), None),
         (replace(table(), status=Status.ERROR, retry_at=NOW + 3 * SECOND), NOW + 3 * SECOND),

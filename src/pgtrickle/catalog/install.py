@@ -17,6 +17,7 @@ MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql")
 
 FUNCTIONS: Final = (
     ("pgtrickle.catalog", "names.sql"),
+    ("pgtrickle.catalog", "cron.sql"),
     ("pgtrickle.catalog", "options.sql"),
     ("pgtrickle.catalog", "version.sql"),
     ("pgtrickle.catalog", "guard.sql"),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from pgtrickle.model.stream_table import Status, StreamTableId
+from pgtrickle.scheduler.cron import Cron
 from pgtrickle.scheduler.graph import Graph
 from pgtrickle.scheduler.schedule import Calculated, Every, Manual, Schedule
 
@@ -22,7 +23,8 @@ class Candidate:
     """What one tick knows of one stream table.
 
     `always` claims that the result changes with time alone, so that it is worth a refresh without changes;
-    `compares`, that it reads a source of whose changes only a refresh can tell.
+    `compares`, that it reads a source of whose changes only a refresh can tell. `data_timestamp` is the
+    moment whose data it shows.
     """
 
     id: StreamTableId
@@ -36,12 +38,15 @@ class Candidate:
     needs_reinit: bool = False
     always: bool = False
     compares: bool = False
+    data_timestamp: datetime | None = None
 
 
 def due(candidates: Sequence[Candidate], now: datetime, graph: Graph) -> tuple[StreamTableId, ...]:
     """The stream tables to refresh now; whoever is read comes before its readers.
 
-    A table that the graph does not know yet waits for the graph that does.
+    A table that the graph does not know yet waits for the graph that does. An interval says how old the
+    result may get, so that it is due only if there is something to do; a cron moment is when to look,
+    and is kept also if nothing has changed (a refresh that finds nothing does nothing but say so).
     """
     known = {candidate.id: candidate for candidate in candidates}
     chosen: dict[StreamTableId, None] = {}
@@ -80,6 +85,9 @@ def _is_due(candidate: Candidate, now: datetime, *, is_fed: bool) -> bool:
         case Every(interval):
             has_reason = has_work or candidate.always or candidate.compares
             return is_retry or (has_reason and _has_come(candidate, interval, now))
+        case Cron():
+            # also without changes: one that comes later must wait for the moment after it
+            return is_retry or _moment(candidate, candidate.schedule, now) <= now
         case _:
             assert_never(candidate.schedule)
 
@@ -101,6 +109,9 @@ def _next_look(candidate: Candidate, now: datetime) -> datetime | None:
             turn = _next_turn(candidate, interval, now)
             # its turn has come: its work waits, or will be due the moment it comes
             return turn if turn > now else now + min(interval, LOOK_AGAIN)
+        case Cron():
+            moment = _moment(candidate, candidate.schedule, now)
+            return moment if moment > now else now + LOOK_AGAIN
         case _:
             assert_never(candidate.schedule)
 
@@ -129,3 +140,9 @@ def _has_come(candidate: Candidate, interval: timedelta, now: datetime) -> bool:
 def _next_turn(candidate: Candidate, interval: timedelta, now: datetime) -> datetime:
     last = candidate.last_refresh_at
     return now if last is None else last + interval
+
+
+def _moment(candidate: Candidate, cron: Cron, now: datetime) -> datetime:
+    """The first cron moment that the table does not show yet: one that passed during a refresh counts."""
+    shown = candidate.data_timestamp or candidate.last_refresh_at
+    return now if shown is None else cron.moment_after(shown)

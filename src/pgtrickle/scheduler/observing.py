@@ -100,13 +100,14 @@ def _candidate(
     changed: set[StreamTableId],
     engine: Engine,
 ) -> Candidate | None:
-    number, status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize = row
+    number, status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize, shown_at = row
     table = StreamTableId(int(str(number)))
     if table not in known.schedules or (not initialize and not is_populated and table not in asked):
         return None
     compiled = engine.known(table)
     assert last_refresh_at is None or isinstance(last_refresh_at, datetime)
     assert retry_at is None or isinstance(retry_at, datetime)
+    assert shown_at is None or isinstance(shown_at, datetime)
     return Candidate(
         id=table,
         schedule=known.schedules[table],
@@ -120,6 +121,7 @@ def _candidate(
         # what this process has not compiled yet may follow the clock
         always=compiled is None or compiled.follows_clock,
         compares=table in known.comparing,
+        data_timestamp=shown_at,
     )
 
 

@@ -18,7 +18,8 @@ grant execute on procedure pgtrickle.refresh_and_wait, pgtrickle.create_stream_t
 grant execute on function
     pgtrickle.pgt_status, pgtrickle.get_refresh_history, pgtrickle.get_staleness,
     pgtrickle.explain_refresh_mode, pgtrickle.list_sources, pgtrickle.change_buffer_sizes,
-    pgtrickle.trigger_inventory, pgtrickle.version, pgtrickle.schedule_seconds to public;
+    pgtrickle.trigger_inventory, pgtrickle.version, pgtrickle.schedule_seconds,
+    pgtrickle.cron_field, pgtrickle.cron_hint, pgtrickle.check_cron to public;
 
 -- parts of the above that run as the caller
 grant execute on function

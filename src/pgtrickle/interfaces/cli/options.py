@@ -35,7 +35,8 @@ Schedule: TypeAlias = Annotated[
         "--schedule",
         "-s",
         show_default=False,
-        help="An interval (500ms, 1s, 1h30m), calculated (when a source has changed), or manual.",
+        help="An interval (500ms, 1s, 1h30m), cron in UTC ('*/5 8-17 * * mon-fri', @hourly), "
+        "calculated (when a source has changed), or manual.",
     ),
 ]
 Mode: TypeAlias = Annotated[
