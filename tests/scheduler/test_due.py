@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pgtrickle.model.stream_table import Status, StreamTableId
+from pgtrickle.model.tier import Tier
 from pgtrickle.scheduler.due import LOOK_AGAIN, Candidate, due, next_wake
 from pgtrickle.scheduler.graph import Graph
 from pgtrickle.scheduler.schedule import parse_schedule
@@ -89,6 +90,30 @@ def test_a_moment_that_passed_while_a_refresh_ran_is_not_lost() -> None:
         table(schedule="@hourly"), last_refresh_at=NOW + SECOND, data_timestamp=NOW - SECOND
     )
     assert due([began_before], NOW + 2 * SECOND, ALONE) == (1,)
+
+
+@pytest.mark.parametrize(("tier", "seconds"), [(Tier.HOT, 1), (Tier.WARM, 2), (Tier.COLD, 10)])
+def test_a_tier_makes_intervals_longer(tier: Tier, seconds: int) -> None:
+    tiered = replace(changed(schedule="1s"), tier=tier, last_refresh_at=NOW)
+    assert due([tiered], NOW + seconds * SECOND, ALONE) == (1,)
+    assert due([tiered], NOW + seconds * SECOND - SECOND / 100, ALONE) == ()
+    assert next_wake([tiered], NOW) == NOW + seconds * SECOND
+
+
+@pytest.mark.parametrize(("tier", "seconds"), [(Tier.HOT, 0), (Tier.WARM, 2), (Tier.COLD, 10)])
+def test_a_tier_makes_a_calculated_table_leave_time_between_refreshes(tier: Tier, seconds: int) -> None:
+    tiered = replace(changed(), tier=tier, last_refresh_at=NOW)
+    assert due([tiered], NOW + seconds * SECOND, ALONE) == (1,)
+    assert seconds == 0 or due([tiered], NOW + (seconds - 1) * SECOND, ALONE) == ()
+
+
+@pytest.mark.parametrize("schedule", ["calculated", "1s", "* * * * *"])
+def test_a_frozen_table_is_due_only_on_request(schedule: str) -> None:
+    frozen = replace(changed(schedule=schedule), tier=Tier.FROZEN, last_refresh_at=None)
+    assert not is_due(frozen)
+    assert not is_due(replace(frozen, status=Status.INITIALIZING, is_populated=False))
+    assert next_wake([frozen], NOW) is None
+    assert is_due(replace(frozen, refresh_requested=True))
 
 
 def test_a_calculated_table_that_must_be_loaded_again_is_due_without_changes() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgtrickle.model.stream_table import Status
+from pgtrickle.model.tier import Tier
 from pgtrickle.scheduler.cron import Cron, parse_cron
 from pgtrickle.scheduler.due import Candidate, due, next_wake
 from pgtrickle.scheduler.graph import Graph
@@ -19,6 +20,7 @@ NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 spans = st.integers(-20, 20).map(lambda halves: halves * timedelta(seconds=0.5))
 moments = spans.map(lambda span: NOW + span)
+durations = st.integers(0, 20).map(lambda halves: halves * timedelta(seconds=0.5))
 schedules = st.one_of(
     st.just(Manual()),
     st.just(Calculated()),
@@ -45,6 +47,8 @@ def ticks(draw: st.DrawFn) -> tuple[Graph, list[Candidate]]:
             always=draw(st.booleans()),
             compares=draw(st.booleans()),
             data_timestamp=draw(st.none() | moments),
+            tier=draw(st.sampled_from(Tier)),
+            recent_durations=tuple(draw(st.lists(durations, max_size=5))),
         )
         for table in graph.order
     ]

@@ -12,7 +12,7 @@ from pgtrickle.postgres.statements import load
 
 SCHEMAS: Final = ("pgtrickle", "pgtrickle_changes", "pgtrickle_state")
 
-MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql")
+MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql", "0003_control.sql")
 """In order; a database remembers how many it has. One that was released is never edited again."""
 
 FUNCTIONS: Final = (
@@ -20,6 +20,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "cron.sql"),
     ("pgtrickle.catalog", "options.sql"),
     ("pgtrickle.catalog", "version.sql"),
+    ("pgtrickle.catalog", "alerts.sql"),
     ("pgtrickle.catalog", "guard.sql"),
     ("pgtrickle.catalog", "analyse.sql"),
     ("pgtrickle.catalog", "check_relations.sql"),

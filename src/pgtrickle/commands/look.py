@@ -9,6 +9,7 @@ from typing import Any
 from pgtrickle.commands.opening import check_known, opened
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshMode, Status
+from pgtrickle.model.tier import Tier
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.statements import load
 
@@ -26,6 +27,7 @@ class Standing:
     query: str
     sources: tuple[str, ...]
     schedule: str
+    tier: Tier
     refresh_mode: RefreshMode
     effective_refresh_mode: RefreshMode | None
     downgrade_reason: str | None
@@ -93,7 +95,7 @@ def _standings(connection: Connection, name: str | None) -> list[Standing]:
 
 
 def _standing(row: tuple[Any, ...]) -> Standing:
-    schema, name, owner, query, sources, schedule, mode, effective, reason, status, *rest = row
+    schema, name, owner, query, sources, schedule, tier, mode, effective, reason, status, *rest = row
     is_populated, data_at, staleness, pending, refreshed_at, action, milliseconds, errors, error, retry = rest
     return Standing(
         RelationName(schema, name),
@@ -101,6 +103,7 @@ def _standing(row: tuple[Any, ...]) -> Standing:
         query,
         tuple(sources),
         schedule or "manual",
+        Tier(tier),
         RefreshMode(mode),
         RefreshMode(effective) if effective else None,
         reason,

@@ -21,9 +21,11 @@ from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, Result, refresh_all
 from pgtrickle.scheduler.due import due
 from pgtrickle.scheduler.failing import note_failure
+from pgtrickle.scheduler.falling_behind import episodes, note_episodes
 from pgtrickle.scheduler.grouping import groups
 from pgtrickle.scheduler.observing import Definitions, Observation, observed
 from pgtrickle.scheduler.upkeep import rotate_buffers, tidy
+from pgtrickle.scheduler.urgency import group_urgency
 
 POLL_SECONDS = 0.1
 """How long a change may wait until a tick sees it."""
@@ -79,9 +81,15 @@ class Loop:
         """Look once, and refresh what is due; whether anything was."""
         seen = observed(connection, self._known, self.engine)
         self._known = seen.definitions
+        note_episodes(connection, episodes(seen.candidates))
+        connection.commit()
         chosen = due(seen.candidates, seen.now, seen.definitions.graph)
         has_worked = False
-        for group in groups(chosen, seen.definitions.graph):
+        by_id = {candidate.id: candidate for candidate in seen.candidates}
+        found = groups(chosen, seen.definitions.graph)
+        for group in sorted(
+            found, key=lambda g: group_urgency([by_id[t] for t in g if t in by_id], seen.now)
+        ):
             if stop.is_set():
                 break
             has_worked |= self._refreshed(connection, group, seen)

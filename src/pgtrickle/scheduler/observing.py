@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import cast
 
 from pgtrickle.catalog.tables import DependencyKind, dependencies, generation, stream_tables
 from pgtrickle.changes.window import buffers
 from pgtrickle.model.errors import BadSchedule
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Status, StreamTableId
+from pgtrickle.model.tier import Tier
 from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.postgres.statements import load
 from pgtrickle.refresh.engine import Engine
@@ -100,7 +102,8 @@ def _candidate(
     changed: set[StreamTableId],
     engine: Engine,
 ) -> Candidate | None:
-    number, status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize, shown_at = row
+    number, status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize, shown_at, *rest = row
+    tier, recent_ms, behind_since = rest
     table = StreamTableId(int(str(number)))
     if table not in known.schedules or (not initialize and not is_populated and table not in asked):
         return None
@@ -122,6 +125,9 @@ def _candidate(
         always=compiled is None or compiled.follows_clock,
         compares=table in known.comparing,
         data_timestamp=shown_at,
+        tier=Tier(tier),
+        recent_durations=tuple(timedelta(milliseconds=ms) for ms in cast(list[float], recent_ms)),
+        is_behind=behind_since is not None,
     )
 
 

@@ -20,6 +20,14 @@ Tables = Annotated[
     bool, Option("--drop-tables", help="Drop the stream tables too, with all that depends on them.")
 ]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+Tier = Annotated[
+    str | None,
+    Option(
+        "--tier",
+        show_default=False,
+        help="hot, warm (intervals twice as long), cold (ten times), or frozen (only when asked).",
+    ),
+]
 NewStatus = Annotated[str | None, Option("--status", show_default=False, help="ACTIVE or SUSPENDED.")]
 
 
@@ -67,19 +75,21 @@ def alter(
     schedule: Schedule = None,
     mode: Mode = None,
     status: NewStatus = None,
+    tier: Tier = None,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
-    """Change the query, schedule, mode or status of a stream table; the rest stays."""
+    """Change the query, schedule, mode, tier or status of a stream table; the rest stays."""
     given = {
         "query": _text_of(query, query_file),
         "schedule": schedule,
         "refresh_mode": mode,
         "status": status,
+        "tier": tier,
     }
     changes = {option: value for option, value in given.items() if value is not None}
     if not changes:
-        raise BadParameter("say what to change: --query, --schedule, --mode or --status")
+        raise BadParameter("say what to change: --query, --schedule, --mode, --tier or --status")
     define.alter(dsn, name, changes)
     altered = standing(dsn, name)
     if json:

@@ -23,7 +23,7 @@ def definitions(tables: Sequence[Standing]) -> RenderableType:
         screen.add_row(
             Text(str(table.name)),
             words.status(table.status),
-            Text(table.schedule),
+            Text(words.schedule(table)),
             Text(words.mode(table)),
             Text(", ".join(table.sources)),
             Text(table.owner),
@@ -44,7 +44,7 @@ def standings(tables: Sequence[Standing]) -> RenderableType:
             words.status(table.status),
             Text(_freshness(table)),
             Text(words.count(table.pending_changes)),
-            Text(table.schedule),
+            Text(words.schedule(table)),
             Text(words.mode(table)),
             Text(_last_refresh(table)),
         )
@@ -62,7 +62,7 @@ def standing(table: Standing) -> RenderableType:
         ("status", words.status(table.status)),
         ("data as of", _freshness(table) + _at(table)),
         ("waiting", f"{words.count(table.pending_changes)} captured change rows"),
-        ("schedule", table.schedule),
+        ("schedule", words.schedule(table)),
         ("mode", words.mode(table)),
     ]
     if table.downgrade_reason:

@@ -1,5 +1,6 @@
 -- states: what a tick needs to know of every stream table.
 -- Reads: pgtrickle.pgt_stream_tables.  Locks: nothing.
-select pgt_id, status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize, data_timestamp
+select pgt_id, status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize, data_timestamp,
+    refresh_tier, recent_ms, behind_since
 from pgtrickle.pgt_stream_tables
 order by pgt_id
