@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 
-from pgtrickle.catalog.alerts import CHANNELS
 from pgtrickle.catalog.outcomes import Refreshed, commit_refresh
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import Action, StreamTableId
@@ -24,20 +22,6 @@ BEGUN, ENDED = Episodes((ONE,), ()), Episodes((), (ONE,))
 def one(source, app):
     source("orders(id int)")
     app.execute("select pgtrickle.create_stream_table('s', 'select id from orders', '1s')")
-
-
-@pytest.fixture
-def listener(connect) -> psycopg.Connection:
-    connection: psycopg.Connection = connect("app")
-    connection.autocommit = True
-    for channel in CHANNELS:
-        connection.execute(f"listen {channel}")
-    return connection
-
-
-def heard(listener: psycopg.Connection) -> list[dict[str, object]]:
-    listener.execute("select 1")
-    return [json.loads(notice.payload) for notice in listener.notifies(timeout=0)]
 
 
 def refreshed(connection: psycopg.Connection, action: Action, seconds: float) -> None:
@@ -64,30 +48,30 @@ def test_the_catalog_keeps_the_durations_of_the_latest_refreshes_with_work(conne
     assert [round(milliseconds / 1000) for milliseconds in row[0]] == [6, 5, 4, 3, 2]
 
 
-def test_an_episode_is_told_once_on_both_channels_and_again_when_it_comes_back(connection, listener):
+def test_an_episode_is_told_once_on_both_channels_and_again_when_it_comes_back(connection, heard):
     for found in (BEGUN, BEGUN, ENDED, ENDED, BEGUN):
         note_episodes(connection, found)
         connection.commit()
-    told = heard(listener)
+    told = heard()
     assert [(t["event"], t["stream_table"], t["schedule"]) for t in told] == [
         ("scheduler_falling_behind", "public.s", "1s")
     ] * 4
 
 
-def test_a_table_in_pooler_compatibility_mode_is_not_told_of(connection, listener, app):
+def test_a_table_in_pooler_compatibility_mode_is_not_told_of(connection, heard, app):
     app.execute("select pgtrickle.alter_stream_table('s', pooler_compatibility_mode => true)")
     note_episodes(connection, BEGUN)
     connection.commit()
-    assert heard(listener) == []
+    assert heard() == []
 
 
-def test_a_table_that_is_being_refreshed_is_noted_later(connection, connect, listener):
+def test_a_table_that_is_being_refreshed_is_noted_later(connection, connect, heard):
     other = connect("trickle")
     other.execute("select from pgtrickle.pgt_stream_tables for no key update")
     note_episodes(connection, BEGUN)
     connection.commit()
-    assert heard(listener) == []
+    assert heard() == []
     other.rollback()
     note_episodes(connection, BEGUN)
     connection.commit()
-    assert len(heard(listener)) == 2
+    assert len(heard()) == 2

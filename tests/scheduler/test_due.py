@@ -116,6 +116,12 @@ def test_a_frozen_table_is_due_only_on_request(schedule: str) -> None:
     assert is_due(replace(frozen, refresh_requested=True))
 
 
+def test_a_gated_table_is_not_due_whoever_asks() -> None:
+    gated = replace(changed(), is_gated=True, refresh_requested=True)
+    assert not is_due(gated)
+    assert next_wake([gated], NOW) is None
+
+
 def test_a_calculated_table_that_must_be_loaded_again_is_due_without_changes() -> None:
     assert is_due(replace(table(), needs_reinit=True))
 

@@ -48,6 +48,7 @@ def ticks(draw: st.DrawFn) -> tuple[Graph, list[Candidate]]:
             compares=draw(st.booleans()),
             data_timestamp=draw(st.none() | moments),
             tier=draw(st.sampled_from(Tier)),
+            is_gated=draw(st.booleans()),
             recent_durations=tuple(draw(st.lists(durations, max_size=5))),
         )
         for table in graph.order

@@ -36,6 +36,8 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "drop.sql"),
     ("pgtrickle.catalog", "trust.sql"),
     ("pgtrickle.catalog", "looking.sql"),
+    ("pgtrickle.catalog", "gates.sql"),
+    ("pgtrickle.catalog", "drain.sql"),
     ("pgtrickle.catalog", "refresh.sql"),
     ("pgtrickle.catalog", "grants.sql"),
 )

@@ -19,7 +19,8 @@ class Standing:
     """One stream table: what was asked for, and how it stands now.
 
     `pending_changes` counts captured change rows that wait for it, an update as two.
-    `last_error` is for those who may act for its owner.
+    `last_error` is for those who may act for its owner. `waits` says what keeps it from being refreshed: a
+    gate, or that the database is drained.
     """
 
     name: RelationName
@@ -42,6 +43,7 @@ class Standing:
     consecutive_errors: int
     last_error: str | None
     retry_at: datetime | None
+    waits: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ def _standings(connection: Connection, name: str | None) -> list[Standing]:
 
 def _standing(row: tuple[Any, ...]) -> Standing:
     schema, name, owner, query, sources, schedule, tier, mode, effective, reason, status, *rest = row
-    is_populated, data_at, staleness, pending, refreshed_at, action, milliseconds, errors, error, retry = rest
+    is_populated, data_at, staleness, pending, refreshed_at, action, milliseconds, errors, error, *more = rest
+    retry, waits = more
     return Standing(
         RelationName(schema, name),
         owner,
@@ -118,6 +121,7 @@ def _standing(row: tuple[Any, ...]) -> Standing:
         errors,
         error,
         retry,
+        waits,
     )
 
 

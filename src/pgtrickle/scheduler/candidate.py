@@ -18,6 +18,7 @@ class Candidate:
     `compares`, that it reads a source of whose changes only a refresh can tell. `data_timestamp` is the
     moment whose data it shows. `recent_durations` are those of the latest refreshes that had work, newest
     first; `is_behind` says that somebody was told that they take longer than its interval.
+    `is_gated`: it waits until somebody opens the gate before a source, whoever asks.
     """
 
     id: StreamTableId
@@ -35,3 +36,4 @@ class Candidate:
     tier: Tier = Tier.HOT
     recent_durations: tuple[timedelta, ...] = ()
     is_behind: bool = False
+    is_gated: bool = False

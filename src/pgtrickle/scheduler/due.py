@@ -77,7 +77,9 @@ def next_look(candidate: Candidate, now: datetime) -> datetime | None:
 
 
 def may_run(candidate: Candidate) -> bool:
-    """Whether time can ever make it due: an error without a time to retry needs a person."""
+    """Whether time can ever make it due: a gate, and an error without a time to retry, need a person."""
+    if candidate.is_gated:
+        return False
     match candidate.status:
         case Status.SUSPENDED:
             return False

@@ -19,6 +19,7 @@ from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, Result, refresh_all
+from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.scheduler.due import due
 from pgtrickle.scheduler.failing import note_failure
 from pgtrickle.scheduler.falling_behind import episodes, note_episodes
@@ -50,6 +51,7 @@ class Loop:
 
     engine: Engine
     on_event: Callable[[RefreshEvent], None]
+    max_errors: int = MAX_CONSECUTIVE_ERRORS
     _known: Definitions | None = None
     _rotated: float = field(default=0.0)
     _tidied: float = field(default=0.0)
@@ -81,6 +83,8 @@ class Loop:
         """Look once, and refresh what is due; whether anything was."""
         seen = observed(connection, self._known, self.engine)
         self._known = seen.definitions
+        if seen.is_draining:
+            return False
         note_episodes(connection, episodes(seen.candidates))
         connection.commit()
         chosen = due(seen.candidates, seen.now, seen.definitions.graph)
@@ -124,7 +128,7 @@ class Loop:
             if result.action is not Action.SKIP:
                 self.on_event(RefreshEvent(result.name, now, outcome=result))
             return
-        note_failure(connection, result, started, initiated_by)
+        note_failure(connection, result, started, initiated_by, self.max_errors)
         self.on_event(RefreshEvent(result.table.name, now, error=result.error))
 
     def _keep_order(self, connection: Connection) -> None:

@@ -17,6 +17,7 @@ from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.postgres.statements import load
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.due import Candidate
+from pgtrickle.scheduler.effective import Asked, DiamondPolicy, effective_schedules
 from pgtrickle.scheduler.graph import Graph, Node
 from pgtrickle.scheduler.schedule import Manual, Schedule, parse_schedule
 
@@ -30,6 +31,7 @@ class Definitions:
     schedules: Mapping[StreamTableId, Schedule]
     pending: sql.Composed | None
     comparing: frozenset[StreamTableId]
+    gated: frozenset[StreamTableId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Observation:
     now: datetime
     definitions: Definitions
     candidates: tuple[Candidate, ...]
+    is_draining: bool = False
 
 
 def defined(connection: Connection) -> Definitions:
@@ -67,7 +70,30 @@ def defined(connection: Connection) -> Definitions:
         parts.append(sql.Composed([sql.SQL(load("pgtrickle.scheduler", "sql/refreshed_views.sql"))]))
     pending = sql.SQL(" union ").join(parts) if parts else None
     comparing = frozenset(t for t, found in kinds.items() if DependencyKind.FOREIGN_TABLE in found)
-    return Definitions(number, Graph.of(nodes), schedules, pending, comparing)
+    gated = connection.execute("select pgt_id from pgtrickle.gated_tables()").fetchall()
+    graph = Graph.of(nodes)
+    return Definitions(
+        number,
+        graph,
+        effective_schedules(_asked(connection, schedules), graph),
+        pending,
+        comparing,
+        frozenset(StreamTableId(row[0]) for row in gated),
+    )
+
+
+def _asked(connection: Connection, schedules: Mapping[StreamTableId, Schedule]) -> dict[StreamTableId, Asked]:
+    rows = connection.execute(
+        "select pgt_id, refresh_tier, diamond_schedule_policy from pgtrickle.pgt_stream_tables"
+        " where pgt_id = any (%s)",
+        (list(schedules),),
+    ).fetchall()
+    return {
+        StreamTableId(number): Asked(
+            schedules[StreamTableId(number)], Tier(tier), DiamondPolicy(policy) if policy else None
+        )
+        for number, tier, policy in rows
+    }
 
 
 def observed(connection: Connection, known: Definitions | None, engine: Engine) -> Observation:
@@ -75,7 +101,8 @@ def observed(connection: Connection, known: Definitions | None, engine: Engine) 
     with connection.pipeline():
         states = connection.execute(load("pgtrickle.scheduler", "sql/states.sql"))
         number = connection.execute(
-            "select coalesce(sum(id), 0)::bigint, clock_timestamp() from pgtrickle.pgt_generation"
+            "select coalesce(sum(id), 0)::bigint, clock_timestamp(), pgtrickle.is_draining()"
+            " from pgtrickle.pgt_generation"
         )
         wanted = connection.execute(load("pgtrickle.catalog", "sql/requested.sql"))
         changes = connection.execute(known.pending) if known and known.pending else None
@@ -92,7 +119,7 @@ def observed(connection: Connection, known: Definitions | None, engine: Engine) 
         return observed(connection, fresh, engine)
     connection.commit()
     candidates = tuple(_candidate(row, known, asked, changed, engine) for row in rows)
-    return Observation(found[1], known, tuple(c for c in candidates if c is not None))
+    return Observation(found[1], known, tuple(c for c in candidates if c is not None), found[2])
 
 
 def _candidate(
@@ -128,6 +155,7 @@ def _candidate(
         tier=Tier(tier),
         recent_durations=tuple(timedelta(milliseconds=ms) for ms in cast(list[float], recent_ms)),
         is_behind=behind_since is not None,
+        is_gated=table in known.gated,
     )
 
 

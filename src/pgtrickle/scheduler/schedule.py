@@ -41,7 +41,9 @@ class Manual:
 
 @dataclass(frozen=True, slots=True)
 class Calculated:
-    """Refreshed whenever a source has changed."""
+    """Refreshed when a source has changed: at once, or as often as its readers need, if that is known."""
+
+    interval: timedelta | None = None
 
     def __str__(self) -> str:
         return "calculated"

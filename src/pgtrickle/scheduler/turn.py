@@ -21,12 +21,15 @@ FEWEST: Final = 3
 def interval(candidate: Candidate) -> timedelta | None:
     """The time between two refreshes that was asked for, with its tier; None if no interval was.
 
-    A calculated table of the tier hot follows at once; of a lower tier, it leaves at least two or ten
+    A calculated table keeps the interval that its readers need. Without one it follows at once if its tier
+    is hot; of a lower tier, it leaves at least two or ten
     seconds between refreshes. Cron moments are moments: of the tiers, only frozen changes anything.
     """
     match candidate.schedule:
         case Every(asked):
             return asked * candidate.tier.factor
+        case Calculated(needed) if needed is not None:
+            return needed * candidate.tier.factor
         case Calculated():
             return None if candidate.tier is Tier.HOT else UNHURRIED * candidate.tier.factor
         case Manual() | Cron():

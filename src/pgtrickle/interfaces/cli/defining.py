@@ -145,12 +145,15 @@ def _warning(dsn: str) -> str:
 def _text_of(query: str | None, query_file: str | None) -> str | None:
     if query is not None and query_file is not None:
         raise BadParameter("give --query or --query-file, not both")
-    if query_file is None:
-        return query
-    if query_file == "-":
+    return query if query_file is None else text_in(query_file)
+
+
+def text_in(file: str) -> str:
+    """What a file says; `-` is standard input."""
+    if file == "-":
         return sys.stdin.read()
     try:
-        return Path(query_file).read_text(encoding="utf-8")
+        return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise BadParameter(f"cannot read {query_file}: {reason}") from None
+        raise BadParameter(f"cannot read {file}: {reason}") from None

@@ -57,6 +57,19 @@ QueryFile: TypeAlias = Annotated[
 ]
 
 
+MaxErrors: TypeAlias = Annotated[
+    int,
+    Option(
+        "--max-consecutive-errors",
+        envvar="PGTRICKLE_MAX_CONSECUTIVE_ERRORS",
+        show_envvar=False,
+        min=1,
+        max=1000,
+        help="So many failures in a row suspend a stream table. Without it PGTRICKLE_MAX_CONSECUTIVE_ERRORS.",
+    ),
+]
+
+
 class Spread(Enum):
     """How refreshes run on Spark."""
 

@@ -48,7 +48,7 @@ def standings(tables: Sequence[Standing]) -> RenderableType:
             Text(words.mode(table)),
             Text(_last_refresh(table)),
         )
-    notes = [note for table in tables for note in _notes(table)]
+    notes = [*_waits(tables), *(note for table in tables for note in _notes(table))]
     return Group(screen, *notes)
 
 
@@ -67,6 +67,8 @@ def standing(table: Standing) -> RenderableType:
     ]
     if table.downgrade_reason:
         rows.append(("why FULL", table.downgrade_reason))
+    if table.waits:
+        rows.append(("waits", Text(table.waits, style="yellow")))
     rows.append(("last refresh", _last_refresh(table)))
     if table.last_error:
         rows.append(("last error", Text(_one_line(table.last_error), style="red")))
@@ -123,6 +125,22 @@ def _last_refresh(table: Standing) -> str:
     if table.last_action is None:
         return "none yet"
     return f"{table.last_action.value}, {words.milliseconds(table.last_milliseconds)}"
+
+
+def _waits(tables: Sequence[Standing]) -> list[RenderableType]:
+    """What stream tables wait for, once for all that wait for the same."""
+    waiting: dict[str, list[str]] = {}
+    for table in tables:
+        if table.waits:
+            waiting.setdefault(table.waits, []).append(str(table.name))
+    return [
+        Text.assemble(
+            (", ".join(names) if len(names) <= 3 else f"{len(names)} stream tables", "bold"),
+            f": {'waits' if len(names) == 1 else 'wait'}: ",
+            (reason, "yellow"),
+        )
+        for reason, names in waiting.items()
+    ]
 
 
 def _notes(table: Standing) -> list[RenderableType]:
