@@ -11,6 +11,7 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId, Status, StreamTableId
 from pgtrickle.scheduler.board import BUSY_AGAIN, MANY, Board
 from pgtrickle.scheduler.definitions import Definition, Definitions, Standing
+from pgtrickle.scheduler.effective import Asked
 from pgtrickle.scheduler.schedule import parse_schedule
 from pgtrickle.scheduler.tick import Tick
 
@@ -27,7 +28,8 @@ def definition(number: int, *sources: int, schedule: str = "calculated") -> Defi
         id=StreamTableId(number),
         relation=RelationId(1000 + number),
         name=RelationName("public", f"t{number}"),
-        schedule=parse_schedule(schedule),
+        asked=Asked(parse_schedule(schedule)),
+        is_gated=False,
         sources=tuple((kinds[source >= 1000], RelationId(source)) for source in sources),
     )
 

@@ -12,13 +12,15 @@ from pgtrickle.postgres.statements import load
 
 SCHEMAS: Final = ("pgtrickle", "pgtrickle_changes", "pgtrickle_state")
 
-MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql", "0003_ticks.sql")
+MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql", "0003_ticks.sql", "0004_control.sql")
 """In order; a database remembers how many it has. One that was released is never edited again."""
 
 FUNCTIONS: Final = (
     ("pgtrickle.catalog", "names.sql"),
+    ("pgtrickle.catalog", "cron.sql"),
     ("pgtrickle.catalog", "options.sql"),
     ("pgtrickle.catalog", "version.sql"),
+    ("pgtrickle.catalog", "alerts.sql"),
     ("pgtrickle.catalog", "guard.sql"),
     ("pgtrickle.catalog", "analyse.sql"),
     ("pgtrickle.catalog", "check_relations.sql"),
@@ -36,6 +38,8 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "drop.sql"),
     ("pgtrickle.catalog", "trust.sql"),
     ("pgtrickle.catalog", "looking.sql"),
+    ("pgtrickle.catalog", "gates.sql"),
+    ("pgtrickle.catalog", "drain.sql"),
     ("pgtrickle.catalog", "refresh.sql"),
     ("pgtrickle.catalog", "sidecars.sql"),
     ("pgtrickle.catalog", "grants.sql"),

@@ -75,6 +75,24 @@ class Busy(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-S004", "55P03", 409, 4
 
 
+class SourceGated(Busy):
+    """Somebody loads a source and has asked that its dependants wait."""
+
+    code, sqlstate, http_status, exit_code = "PGT-S006", "55000", 409, 4
+
+
+class Drained(Busy):
+    """No refresh starts in this database until somebody lets them."""
+
+    code, sqlstate, http_status, exit_code = "PGT-S007", "55000", 409, 4
+
+
+class BadStatement(PgTrickleError):
+    """A statement about stream tables cannot be read."""
+
+    code, sqlstate, http_status, exit_code = "PGT-S008", "42601", 422, 2
+
+
 class CyclicStreamTables(PgTrickleError):
     """Stream tables read one another in a circle, so none can be refreshed first."""
 

@@ -12,6 +12,7 @@ from pgtrickle.model.errors import ConnectionFailed
 from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import DatabaseError, connect
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.scheduler.caretaking import Caretaker
 from pgtrickle.scheduler.duty import Duty
 from pgtrickle.scheduler.refreshing import RefreshEvent
@@ -34,6 +35,7 @@ class Loop:
 
     engine: Engine
     on_event: Callable[[RefreshEvent], None]
+    max_errors: int = MAX_CONSECUTIVE_ERRORS
     worker_pool_size: int = WORKERS
     wake: threading.Event = field(default_factory=threading.Event)
     vitals: Vitals = field(default_factory=Vitals)
@@ -53,7 +55,15 @@ class Loop:
     def duty(self) -> Iterator[Duty]:
         """A stretch of duty on a connection of its own; at its end what runs is waited for."""
         with connect(self.engine.dsn, autocommit=True, application_name="pgtrickle tick") as connection:
-            duty = Duty(self.engine, connection, self.on_event, self.vitals, self.worker_pool_size, self.wake)
+            duty = Duty(
+                self.engine,
+                connection,
+                self.on_event,
+                self.vitals,
+                self.worker_pool_size,
+                self.max_errors,
+                self.wake,
+            )
             caretaker = Caretaker(duty, listens=False)
             caretaker.start()
             try:

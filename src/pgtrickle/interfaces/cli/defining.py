@@ -20,6 +20,14 @@ Tables = Annotated[
     bool, Option("--drop-tables", help="Drop the stream tables too, with all that depends on them.")
 ]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+Tier = Annotated[
+    str | None,
+    Option(
+        "--tier",
+        show_default=False,
+        help="hot, warm (intervals twice as long), cold (ten times), or frozen (only when asked).",
+    ),
+]
 NewStatus = Annotated[str | None, Option("--status", show_default=False, help="ACTIVE or SUSPENDED.")]
 
 
@@ -67,19 +75,21 @@ def alter(
     schedule: Schedule = None,
     mode: Mode = None,
     status: NewStatus = None,
+    tier: Tier = None,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
-    """Change the query, schedule, mode or status of a stream table; the rest stays."""
+    """Change the query, schedule, mode, tier or status of a stream table; the rest stays."""
     given = {
         "query": _text_of(query, query_file),
         "schedule": schedule,
         "refresh_mode": mode,
         "status": status,
+        "tier": tier,
     }
     changes = {option: value for option, value in given.items() if value is not None}
     if not changes:
-        raise BadParameter("say what to change: --query, --schedule, --mode or --status")
+        raise BadParameter("say what to change: --query, --schedule, --mode, --tier or --status")
     define.alter(dsn, name, changes)
     altered = standing(dsn, name)
     if json:
@@ -135,12 +145,15 @@ def _warning(dsn: str) -> str:
 def _text_of(query: str | None, query_file: str | None) -> str | None:
     if query is not None and query_file is not None:
         raise BadParameter("give --query or --query-file, not both")
-    if query_file is None:
-        return query
-    if query_file == "-":
+    return query if query_file is None else text_in(query_file)
+
+
+def text_in(file: str) -> str:
+    """What a file says; `-` is standard input."""
+    if file == "-":
         return sys.stdin.read()
     try:
-        return Path(query_file).read_text(encoding="utf-8")
+        return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise BadParameter(f"cannot read {query_file}: {reason}") from None
+        raise BadParameter(f"cannot read {file}: {reason}") from None

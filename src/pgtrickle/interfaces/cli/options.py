@@ -35,7 +35,8 @@ Schedule: TypeAlias = Annotated[
         "--schedule",
         "-s",
         show_default=False,
-        help="An interval (500ms, 1s, 1h30m), calculated (when a source has changed), or manual.",
+        help="An interval (500ms, 1s, 1h30m), cron in UTC ('*/5 8-17 * * mon-fri', @hourly), "
+        "calculated (when a source has changed), or manual.",
     ),
 ]
 Mode: TypeAlias = Annotated[
@@ -53,6 +54,19 @@ Query: TypeAlias = Annotated[
 QueryFile: TypeAlias = Annotated[
     str | None,
     Option("--query-file", "-f", show_default=False, help="A file with the query; - reads standard input."),
+]
+
+
+MaxErrors: TypeAlias = Annotated[
+    int,
+    Option(
+        "--max-consecutive-errors",
+        envvar="PGTRICKLE_MAX_CONSECUTIVE_ERRORS",
+        show_envvar=False,
+        min=1,
+        max=1000,
+        help="So many failures in a row suspend a stream table. Without it PGTRICKLE_MAX_CONSECUTIVE_ERRORS.",
+    ),
 ]
 
 

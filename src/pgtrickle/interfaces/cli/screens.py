@@ -23,7 +23,7 @@ def definitions(tables: Sequence[Standing]) -> RenderableType:
         screen.add_row(
             Text(str(table.name)),
             words.status(table.status),
-            Text(table.schedule),
+            Text(words.schedule(table)),
             Text(words.mode(table)),
             Text(", ".join(table.sources)),
             Text(table.owner),
@@ -44,11 +44,11 @@ def standings(tables: Sequence[Standing]) -> RenderableType:
             words.status(table.status),
             Text(_freshness(table)),
             Text(words.count(table.pending_changes)),
-            Text(table.schedule),
+            Text(words.schedule(table)),
             Text(words.mode(table)),
             Text(_last_refresh(table)),
         )
-    notes = [note for table in tables for note in _notes(table)]
+    notes = [*_waits(tables), *(note for table in tables for note in _notes(table))]
     return Group(screen, *notes)
 
 
@@ -62,11 +62,13 @@ def standing(table: Standing) -> RenderableType:
         ("status", words.status(table.status)),
         ("data as of", _freshness(table) + _at(table)),
         ("waiting", f"{words.count(table.pending_changes)} captured change rows"),
-        ("schedule", table.schedule),
+        ("schedule", words.schedule(table)),
         ("mode", words.mode(table)),
     ]
     if table.downgrade_reason:
         rows.append(("why FULL", table.downgrade_reason))
+    if table.waits:
+        rows.append(("waits", Text(table.waits, style="yellow")))
     rows.append(("last refresh", _last_refresh(table)))
     if table.last_error:
         rows.append(("last error", Text(_one_line(table.last_error), style="red")))
@@ -149,6 +151,22 @@ def _last_refresh(table: Standing) -> str:
     if table.last_action is None:
         return "none yet"
     return f"{table.last_action.value}, {words.milliseconds(table.last_milliseconds)}"
+
+
+def _waits(tables: Sequence[Standing]) -> list[RenderableType]:
+    """What stream tables wait for, once for all that wait for the same."""
+    waiting: dict[str, list[str]] = {}
+    for table in tables:
+        if table.waits:
+            waiting.setdefault(table.waits, []).append(str(table.name))
+    return [
+        Text.assemble(
+            (", ".join(names) if len(names) <= 3 else f"{len(names)} stream tables", "bold"),
+            f": {'waits' if len(names) == 1 else 'wait'}: ",
+            (reason, "yellow"),
+        )
+        for reason, names in waiting.items()
+    ]
 
 
 def _notes(table: Standing) -> list[RenderableType]:

@@ -14,7 +14,7 @@ from typer import BadParameter, Option
 from pgtrickle.commands.opening import opened
 from pgtrickle.interfaces.cli import words
 from pgtrickle.interfaces.cli.failures import line
-from pgtrickle.interfaces.cli.options import Dsn, Json, Master, PathOption, Spread
+from pgtrickle.interfaces.cli.options import Dsn, Json, Master, MaxErrors, PathOption, Spread
 from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
 from pgtrickle.interfaces.cli.progress import Waiting
 from pgtrickle.model.stream_table import Action
@@ -35,6 +35,7 @@ def run(
     spark_master: Master = "local[*]",
     spark_conf: Settings = None,
     path: PathOption = Spread.AUTO,
+    max_consecutive_errors: MaxErrors = 3,
     json: Json = False,
 ) -> None:
     """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
@@ -45,7 +46,7 @@ def run(
     engine = _started(dsn, spark_master, settings, path)
     try:
         errors().print(f"Following the stream tables of {where}. Ctrl-C stops.", soft_wrap=True)
-        _serve(engine, is_json=json)
+        _serve(engine, max_consecutive_errors, is_json=json)
     finally:
         engine.close()
     errors().print("Stopped.")
@@ -64,7 +65,7 @@ def _started(dsn: str, master: str, settings: dict[str, str], path: Spread) -> E
     return Engine(dsn, lambda: spark, Path(path.value))
 
 
-def _serve(engine: Engine, *, is_json: bool) -> None:
+def _serve(engine: Engine, max_consecutive_errors: int, *, is_json: bool) -> None:
     """Run the loop in a thread of its own, so that signals find this one waiting."""
     from pgtrickle.commands.run import run as run_with
 
@@ -73,7 +74,7 @@ def _serve(engine: Engine, *, is_json: bool) -> None:
 
     def loop() -> None:
         try:
-            run_with(engine, stop, _tell_json if is_json else _tell)
+            run_with(engine, stop, _tell_json if is_json else _tell, max_consecutive_errors)
         except BaseException as failure:
             failures.append(failure)
 
