@@ -15,13 +15,14 @@ from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import Action, RefreshOutcome, Status, StreamTable, StreamTableId
 from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.pool import FOR_REFRESH
 from pgtrickle.refresh.comparing import compare_sources
 from pgtrickle.refresh.compiling import Compilation
-from pgtrickle.refresh.differential import Unfollowable
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.preparing import prepared
 from pgtrickle.refresh.session import Session, alone, together
 from pgtrickle.refresh.step import Altered, refreshed
+from pgtrickle.refresh.unfollowable import Unfollowable
 
 SERIALIZATION_FAILURE = "40001"
 UNDEFINED_TABLE = "42P01"
@@ -79,22 +80,20 @@ def brought_up_to_date(engine: Engine, ids: Sequence[StreamTableId]) -> Iterator
 
     It commits when the caller is done with it, and keeps nothing if the caller raises.
     """
-    with engine.connection() as connection:
-        for result in _all_followed(engine, connection, ids):
-            if isinstance(result, Failure):
-                raise result.error
-        yield connection
-        connection.commit()
-
-
-def _all_followed(engine: Engine, connection: Connection, ids: Sequence[StreamTableId]) -> list[Result]:
     for _ in range(ATTEMPTS):
         tables, failures = _prepared_all(engine, ids)
-        try:
-            return [*failures, *_followed(engine, connection, tables, "verify", True, failures)]
-        except Altered:
-            connection.rollback()
-            engine.forget(*ids)
+        with engine.connection() as connection:
+            try:
+                results = [*failures, *_followed(engine, connection, tables, "verify", True, failures)]
+            except Altered:
+                engine.forget(*ids)
+                continue
+            for result in results:
+                if isinstance(result, Failure):
+                    raise result.error
+            yield connection
+            connection.commit()
+            return
     raise _restless()
 
 
@@ -132,7 +131,7 @@ def _can_go_alone(found: Compilation) -> bool:
 
 
 def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by: str, waits: bool) -> Result:
-    with engine.connection() as write, engine.connection() as read:
+    with engine.pool.connections(FOR_REFRESH) as (write, read):
         claimed = _claimed(write, table, waits)
         session = _begun(lambda: alone(write, read, [source.table for source in found.sources]))
         if claimed.status is Status.SUSPENDED:
