@@ -31,6 +31,16 @@ TASKS_PATIENCE_SECONDS: Final = 1800.0
 """Another large refresh may be under way, which takes as long as it takes."""
 
 
+def check_enough(most: int) -> None:
+    """Raise unless a refresh can finish with so many connections."""
+    if most < LEAST:
+        raise TooFewConnections(
+            f"{most} connections are too few: one looks, a refresh has {FOR_REFRESH},"
+            f" and its tasks {FOR_TASKS} more",
+            hint=f"allow at least {LEAST} connections",
+        )
+
+
 class _Opened(NamedTuple):
     """A connection, and of which generation it is: those before the last renewal are not kept."""
 
@@ -50,12 +60,7 @@ class Pool:
         patience: float = PATIENCE_SECONDS,
         tasks_patience: float = TASKS_PATIENCE_SECONDS,
     ) -> None:
-        if most < LEAST:
-            raise TooFewConnections(
-                f"{most} connections are too few: one looks, a refresh reads and writes on two,"
-                f" and its tasks on {FOR_TASKS} more",
-                hint=f"allow at least {LEAST} connections",
-            )
+        check_enough(most)
         self.dsn, self.most = dsn, most
         self._patience, self._tasks_patience = patience, tasks_patience
         self._is_pooled = {Pooling.AUTO: None, Pooling.YES: True, Pooling.NO: False}[pooling]

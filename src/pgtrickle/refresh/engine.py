@@ -62,6 +62,10 @@ class Engine:
         """A connection in a fresh transaction; what was not committed is rolled back afterwards."""
         return self.pool.connection()
 
+    def prepares(self, table: StreamTable) -> bool:
+        """Whether statements of this table's refreshes are kept prepared: never through a pooler."""
+        return not table.is_pooler_compatible and not self.pool.is_pooled
+
     def compiled(self, connection: Connection, table: StreamTable) -> Compilation:
         """The table's query, compiled now or before."""
         known = self._compilations.get(table.id)

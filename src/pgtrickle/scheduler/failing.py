@@ -8,6 +8,7 @@ from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.model.errors import SourceChanged, UnsupportedQuery
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.refresh.announcing import announce_failed
 from pgtrickle.refresh.story import Failure
 
 
@@ -22,4 +23,5 @@ def note_failure(connection: Connection, failure: Failure, started: datetime, in
         record_failure(
             connection, table.id, str(error), action=action, started_at=started, initiated_by=initiated_by
         )
+    announce_failed(connection, table, error)
     connection.commit()

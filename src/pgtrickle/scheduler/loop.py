@@ -94,6 +94,9 @@ class Loop:
             results = refresh_all(self.engine, group, initiated_by=initiated_by, waits=False)
         except Busy:
             return False
+        except ConnectionFailed:
+            # no table is to blame
+            raise
         except PgTrickleError as error:
             results = self._all_failed(group, seen, error)
         for result in results:

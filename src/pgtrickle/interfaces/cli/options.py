@@ -8,6 +8,8 @@ from typing import Annotated, TypeAlias
 from typer import Argument, Option
 
 from pgtrickle.interfaces.cli.secrecy import DSN_VARIABLE
+from pgtrickle.interfaces.environment import MAX_CONNECTIONS_VARIABLE, POOLER_VARIABLE
+from pgtrickle.postgres.pooling import Pooling
 
 Dsn: TypeAlias = Annotated[
     str,
@@ -53,6 +55,38 @@ Query: TypeAlias = Annotated[
 QueryFile: TypeAlias = Annotated[
     str | None,
     Option("--query-file", "-f", show_default=False, help="A file with the query; - reads standard input."),
+]
+
+
+PoolerCompatibility: TypeAlias = Annotated[
+    bool | None,
+    Option(
+        "--pooler-compatibility/--no-pooler-compatibility",
+        show_default=False,
+        help="Refresh it without prepared statements, and tell no alerts of it.",
+    ),
+]
+
+
+PoolerOption: TypeAlias = Annotated[
+    Pooling,
+    Option(
+        "--pooler",
+        envvar=POOLER_VARIABLE,
+        show_envvar=False,
+        help="Whether the address is that of a pooler in transaction mode, such as PgBouncer; "
+        f"auto finds out. Without it {POOLER_VARIABLE}.",
+    ),
+]
+MaxConnections: TypeAlias = Annotated[
+    int,
+    Option(
+        "--max-connections",
+        envvar=MAX_CONNECTIONS_VARIABLE,
+        show_envvar=False,
+        help="How many connections the sidecar and its Spark tasks may have together. "
+        f"Without it {MAX_CONNECTIONS_VARIABLE}.",
+    ),
 ]
 
 

@@ -14,11 +14,21 @@ from typer import BadParameter, Option
 from pgtrickle.commands.opening import opened
 from pgtrickle.interfaces.cli import words
 from pgtrickle.interfaces.cli.failures import line
-from pgtrickle.interfaces.cli.options import Dsn, Json, Master, PathOption, Spread
+from pgtrickle.interfaces.cli.options import (
+    Dsn,
+    Json,
+    Master,
+    MaxConnections,
+    PathOption,
+    PoolerOption,
+    Spread,
+)
 from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
 from pgtrickle.interfaces.cli.progress import Waiting
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import check_writable
+from pgtrickle.postgres.pool import MOST, Pool
+from pgtrickle.postgres.pooling import Pooling
 
 if TYPE_CHECKING:
     from pgtrickle.commands.run import RefreshEvent
@@ -35,6 +45,8 @@ def run(
     spark_master: Master = "local[*]",
     spark_conf: Settings = None,
     path: PathOption = Spread.AUTO,
+    pooler: PoolerOption = Pooling.AUTO,
+    max_connections: MaxConnections = MOST,
     json: Json = False,
 ) -> None:
     """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
@@ -42,16 +54,24 @@ def run(
     with opened(dsn) as connection:
         check_writable(connection)
         where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
-    engine = _started(dsn, spark_master, settings, path)
+    # before Spark starts: what is wrong with it should be told at once
+    pool = Pool(dsn, max_connections, pooler)
+    way = "through a pooler" if pool.is_pooled else "directly"
+    pool.close()
+    engine = _started(dsn, spark_master, settings, path, pool)
     try:
-        errors().print(f"Following the stream tables of {where}. Ctrl-C stops.", soft_wrap=True)
+        errors().print(
+            f"Following the stream tables of {where}, connected {way},"
+            f" with at most {max_connections} connections. Ctrl-C stops.",
+            soft_wrap=True,
+        )
         _serve(engine, is_json=json)
     finally:
         engine.close()
     errors().print("Stopped.")
 
 
-def _started(dsn: str, master: str, settings: dict[str, str], path: Spread) -> Engine:
+def _started(dsn: str, master: str, settings: dict[str, str], path: Spread, pool: Pool) -> Engine:
     """An engine whose Spark is warm: no refresh should pay for that."""
     began = time.monotonic()
     with Waiting(f"Starting Spark on {master}"):
@@ -61,7 +81,8 @@ def _started(dsn: str, master: str, settings: dict[str, str], path: Spread) -> E
         spark = open_spark(master, configuration=settings)
         spark.warm()
     errors().print(f"Spark on {master} is ready after {time.monotonic() - began:.1f} s.", soft_wrap=True)
-    return Engine(dsn, lambda: spark, Path(path.value))
+    pooling = Pooling.YES if pool.is_pooled else Pooling.NO
+    return Engine(dsn, lambda: spark, Path(path.value), max_connections=pool.most, pooling=pooling)
 
 
 def _serve(engine: Engine, *, is_json: bool) -> None:
