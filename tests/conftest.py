@@ -2,6 +2,7 @@
 
 pytest_plugins = [
     "tests.fixtures.servers",
+    "tests.fixtures.poolers",
     "tests.fixtures.databases",
     "tests.fixtures.sources",
     "tests.fixtures.spark",

@@ -93,6 +93,18 @@ class BadStatement(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-S008", "42601", 422, 2
 
 
+class NoConnectionFree(Busy):
+    """All connections that we may have are in use, and none became free in time."""
+
+    code, sqlstate, http_status, exit_code = "PGT-C005", "53300", 503, 4
+
+
+class TooFewConnections(PgTrickleError):
+    """With so few connections no refresh could finish."""
+
+    code, sqlstate, http_status, exit_code = "PGT-C006", "22023", 422, 2
+
+
 class CyclicStreamTables(PgTrickleError):
     """Stream tables read one another in a circle, so none can be refreshed first."""
 

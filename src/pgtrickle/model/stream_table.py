@@ -64,6 +64,7 @@ class StreamTable:
     reinit_reason: str | None
     settings: tuple[tuple[str, str], ...]
     match_columns: tuple[str, ...]
+    is_pooler_compatible: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from pgtrickle.postgres.introspect import (
     view_texts,
 )
 
+BEHIND = "the state is behind: "
+
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
@@ -54,7 +56,7 @@ class Compilation:
 
     def only_full(self, reason: str) -> Compilation:
         """The same query, evaluated by PostgreSQL this time; what state it has is behind afterwards."""
-        return replace(self, compiled=None, reason=reason, state_is_behind=f"the state is behind: {reason}")
+        return replace(self, compiled=None, reason=reason, state_is_behind=f"{BEHIND}{reason}")
 
     @property
     def effective_mode(self) -> RefreshMode:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 
 from pgtrickle.changes.kept import KeptRows
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.pipeline.session import Spark
-from pgtrickle.postgres.connection import Connection, connect
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.pool import MOST, Pool
+from pgtrickle.postgres.pooling import Pooling
 from pgtrickle.refresh.compiling import Compilation, compilation
 
 LARGE_WINDOW = 200_000
@@ -38,10 +40,15 @@ class Engine:
     large_window: int = LARGE_WINDOW
     large_table: int = LARGE_TABLE
     kept: KeptRows = field(default_factory=KeptRows)
+    max_connections: int = MOST
+    pooling: Pooling = Pooling.AUTO
+    pool: Pool = field(init=False, repr=False)
     _spark: Spark | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _idle: list[Connection] = field(default_factory=list)
     _compilations: dict[StreamTableId, Compilation] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.pool = Pool(self.dsn, self.max_connections, self.pooling)
 
     @property
     def spark(self) -> Spark:
@@ -51,14 +58,13 @@ class Engine:
                 self._spark = self.start_spark()
             return self._spark
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connection(self) -> AbstractContextManager[Connection]:
         """A connection in a fresh transaction; what was not committed is rolled back afterwards."""
-        connection = self._taken()
-        try:
-            yield connection
-        finally:
-            self._given_back(connection)
+        return self.pool.connection()
+
+    def prepares(self, table: StreamTable) -> bool:
+        """Whether statements of this table's refreshes are kept prepared: never through a pooler."""
+        return not table.is_pooler_compatible and not self.pool.is_pooled
 
     def compiled(self, connection: Connection, table: StreamTable) -> Compilation:
         """The table's query, compiled now or before."""
@@ -84,23 +90,4 @@ class Engine:
             if self._spark is not None:
                 self._spark.close()
                 self._spark = None
-            while self._idle:
-                self._idle.pop().close()
-
-    def _taken(self) -> Connection:
-        with self._lock:
-            while self._idle:
-                connection = self._idle.pop()
-                if not connection.closed and not connection.broken:
-                    return connection
-        return connect(self.dsn, application_name="pgtrickle refresh")
-
-    def _given_back(self, connection: Connection) -> None:
-        if not connection.closed and not connection.broken:
-            try:
-                connection.rollback()
-            except Exception:
-                connection.close()
-                raise
-            with self._lock:
-                self._idle.append(connection)
+            self.pool.close()

@@ -7,6 +7,7 @@ from pgtrickle.catalog.outcomes import set_compiled
 from pgtrickle.catalog.tables import stream_table
 from pgtrickle.model.errors import SourceChanged
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
+from pgtrickle.postgres.connection import Connection
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.engine import Engine
 
@@ -18,7 +19,7 @@ def prepared(engine: Engine, table_id: StreamTableId) -> tuple[StreamTable, Comp
         known = engine.known(table_id)
         if known is None and changed(connection, table_id):
             connection.rollback()
-            readjust(engine, table_id)
+            _readjust(engine, connection, table_id)
             table = stream_table(connection, table_id)
         found = engine.compiled(connection, table)
         if (table.effective_mode, table.downgrade_reason or "") != (found.effective_mode, found.reason):
@@ -27,14 +28,13 @@ def prepared(engine: Engine, table_id: StreamTableId) -> tuple[StreamTable, Comp
         return table, found
 
 
-def readjust(engine: Engine, table_id: StreamTableId) -> None:
+def _readjust(engine: Engine, connection: Connection, table_id: StreamTableId) -> None:
     """Fit a stream table to sources that were altered; its rows are to be loaded anew."""
     engine.forget(table_id)
-    with engine.connection() as connection:
-        changes = changed(connection, table_id)
-        for change in changes:
-            if change.is_gone:
-                raise SourceChanged(change.what, hint="alter the query, or drop the stream table")
-        if changes:
-            reanalyse(connection, table_id, changes[0].what)
-        connection.commit()
+    changes = changed(connection, table_id)
+    for change in changes:
+        if change.is_gone:
+            raise SourceChanged(change.what, hint="alter the query, or drop the stream table")
+    if changes:
+        reanalyse(connection, table_id, changes[0].what)
+    connection.commit()

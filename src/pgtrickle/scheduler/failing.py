@@ -8,6 +8,7 @@ from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.model.errors import SourceChanged, UnsupportedQuery
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.refresh.announcing import announce_failed
 from pgtrickle.refresh.story import Failure
 from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS, retry_delays
 
@@ -35,4 +36,5 @@ def note_failure(
             initiated_by=initiated_by,
             delays=retry_delays(max_errors),
         )
+    announce_failed(connection, table, error)
     connection.commit()

@@ -12,7 +12,16 @@ from pgtrickle.commands import define
 from pgtrickle.commands.install import install as install_in
 from pgtrickle.commands.install import uninstall as uninstall_from
 from pgtrickle.commands.look import standing, standings
-from pgtrickle.interfaces.cli.options import Dsn, Json, Mode, Name, Query, QueryFile, Schedule
+from pgtrickle.interfaces.cli.options import (
+    Dsn,
+    Json,
+    Mode,
+    Name,
+    PoolerCompatibility,
+    Query,
+    QueryFile,
+    Schedule,
+)
 from pgtrickle.interfaces.cli.printing import print_json, say
 
 Cascade = Annotated[bool, Option("--cascade", help="Drop what reads it as well.")]
@@ -48,6 +57,7 @@ def create(
     query_file: QueryFile = None,
     schedule: Schedule = "calculated",
     mode: Mode = "AUTO",
+    pooler_compatibility: PoolerCompatibility = False,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
@@ -55,7 +65,12 @@ def create(
     text = _text_of(query, query_file)
     if text is None:
         raise BadParameter("give the query, with --query or --query-file")
-    define.create(dsn, name, text, {"schedule": schedule, "refresh_mode": mode})
+    options: define.Options = {
+        "schedule": schedule,
+        "refresh_mode": mode,
+        "pooler_compatibility_mode": pooler_compatibility,
+    }
+    define.create(dsn, name, text, options)
     created = standing(dsn, name)
     if json:
         print_json(created)
@@ -76,20 +91,24 @@ def alter(
     mode: Mode = None,
     status: NewStatus = None,
     tier: Tier = None,
+    pooler_compatibility: PoolerCompatibility = None,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
-    """Change the query, schedule, mode, tier or status of a stream table; the rest stays."""
+    """Change the query, schedule, mode, tier, status … of a stream table; the rest stays."""
     given = {
         "query": _text_of(query, query_file),
         "schedule": schedule,
         "refresh_mode": mode,
         "status": status,
         "tier": tier,
+        "pooler_compatibility_mode": pooler_compatibility,
     }
-    changes = {option: value for option, value in given.items() if value is not None}
+    changes: define.Options = {option: value for option, value in given.items() if value is not None}
     if not changes:
-        raise BadParameter("say what to change: --query, --schedule, --mode, --tier or --status")
+        raise BadParameter(
+            "say what to change: --query, --schedule, --mode, --tier, --status or --pooler-compatibility"
+        )
     define.alter(dsn, name, changes)
     altered = standing(dsn, name)
     if json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from dataclasses import asdict, dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +15,24 @@ from typer import BadParameter, Option
 from pgtrickle.commands.opening import opened
 from pgtrickle.interfaces.cli import words
 from pgtrickle.interfaces.cli.failures import line
-from pgtrickle.interfaces.cli.options import Dsn, Json, Master, MaxErrors, PathOption, Spread
+from pgtrickle.interfaces.cli.options import (
+    Dsn,
+    Json,
+    ListenDsn,
+    Master,
+    MaxConnections,
+    MaxErrors,
+    PathOption,
+    PoolerOption,
+    Spread,
+    Workers,
+)
 from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
 from pgtrickle.interfaces.cli.progress import Waiting
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import check_writable
+from pgtrickle.postgres.pool import MOST, Pool
+from pgtrickle.postgres.pooling import Pooling
 
 if TYPE_CHECKING:
     from pgtrickle.commands.run import RefreshEvent
@@ -30,12 +44,25 @@ Settings = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """How the schedules are served."""
+
+    max_consecutive_errors: int
+    worker_pool_size: int
+    listen_dsn: str | None
+
+
 def run(
     dsn: Dsn = "",
     spark_master: Master = "local[*]",
     spark_conf: Settings = None,
     path: PathOption = Spread.AUTO,
     max_consecutive_errors: MaxErrors = 3,
+    pooler: PoolerOption = Pooling.AUTO,
+    max_connections: MaxConnections = MOST,
+    worker_pool_size: Workers = 4,
+    listen_dsn: ListenDsn = None,
     json: Json = False,
 ) -> None:
     """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
@@ -43,16 +70,25 @@ def run(
     with opened(dsn) as connection:
         check_writable(connection)
         where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
-    engine = _started(dsn, spark_master, settings, path)
+    # before Spark starts: what is wrong with it should be told at once
+    pool = Pool(dsn, max_connections, pooler)
+    way = "through a pooler" if pool.is_pooled else "directly"
+    pool.close()
+    engine = _started(dsn, spark_master, settings, path, pool)
     try:
-        errors().print(f"Following the stream tables of {where}. Ctrl-C stops.", soft_wrap=True)
-        _serve(engine, max_consecutive_errors, is_json=json)
+        errors().print(
+            f"Following the stream tables of {where}, connected {way},"
+            f" with at most {max_connections} connections. Ctrl-C stops.",
+            soft_wrap=True,
+        )
+        serving = Serving(max_consecutive_errors, worker_pool_size, listen_dsn)
+        _serve(engine, serving, is_json=json)
     finally:
         engine.close()
     errors().print("Stopped.")
 
 
-def _started(dsn: str, master: str, settings: dict[str, str], path: Spread) -> Engine:
+def _started(dsn: str, master: str, settings: dict[str, str], path: Spread, pool: Pool) -> Engine:
     """An engine whose Spark is warm: no refresh should pay for that."""
     began = time.monotonic()
     with Waiting(f"Starting Spark on {master}"):
@@ -62,10 +98,11 @@ def _started(dsn: str, master: str, settings: dict[str, str], path: Spread) -> E
         spark = open_spark(master, configuration=settings)
         spark.warm()
     errors().print(f"Spark on {master} is ready after {time.monotonic() - began:.1f} s.", soft_wrap=True)
-    return Engine(dsn, lambda: spark, Path(path.value))
+    pooling = Pooling.YES if pool.is_pooled else Pooling.NO
+    return Engine(dsn, lambda: spark, Path(path.value), max_connections=pool.most, pooling=pooling)
 
 
-def _serve(engine: Engine, max_consecutive_errors: int, *, is_json: bool) -> None:
+def _serve(engine: Engine, serving: Serving, *, is_json: bool) -> None:
     """Run the loop in a thread of its own, so that signals find this one waiting."""
     from pgtrickle.commands.run import run as run_with
 
@@ -74,7 +111,7 @@ def _serve(engine: Engine, max_consecutive_errors: int, *, is_json: bool) -> Non
 
     def loop() -> None:
         try:
-            run_with(engine, stop, _tell_json if is_json else _tell, max_consecutive_errors)
+            run_with(engine, stop, _tell_json if is_json else _tell, **asdict(serving))
         except BaseException as failure:
             failures.append(failure)
 
