@@ -12,7 +12,7 @@ from pgtrickle.postgres.statements import load
 
 SCHEMAS: Final = ("pgtrickle", "pgtrickle_changes", "pgtrickle_state")
 
-MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql")
+MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql", "0003_compiled.sql", "0004_costs.sql")
 """In order; a database remembers how many it has. One that was released is never edited again."""
 
 FUNCTIONS: Final = (
@@ -35,6 +35,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "trust.sql"),
     ("pgtrickle.catalog", "looking.sql"),
     ("pgtrickle.catalog", "refresh.sql"),
+    ("pgtrickle.catalog", "caches.sql"),
     ("pgtrickle.catalog", "grants.sql"),
 )
 """Written anew by every installation, all in the transaction of the migrations."""

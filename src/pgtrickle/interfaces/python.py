@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from pgtrickle.commands import define, look
+from pgtrickle.commands.caches import CachedQueries, cache_stats, clear_caches
 from pgtrickle.commands.install import install, uninstall
 from pgtrickle.commands.opening import connected
 
@@ -188,14 +190,24 @@ class Trickle:
 
         run(self.engine, stop or threading.Event(), on_event)
 
+    def clear_caches(self) -> int:
+        """Have every sidecar compile every query anew; how many compiled ones the catalog had."""
+        return clear_caches(self._dsn)
+
+    def cache_stats(self) -> list[CachedQueries]:
+        """What the catalog holds of compiled queries, by the version of the code that can use them."""
+        return cache_stats(self._dsn)
+
     @property
     def engine(self) -> Engine:
         """What refreshes share in this process; Spark starts with the first that needs it."""
+        from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine
 
         with self._opening:
             if self._engine is None:
-                self._engine = Engine(self._dsn, self._start_spark)
+                directory = host_directory(os.environ)
+                self._engine = Engine(self._dsn, self._start_spark, cache_directory=directory)
             return self._engine
 
     def list(self) -> list[Standing]:

@@ -73,7 +73,8 @@ def observed(connection: Connection, known: Definitions | None, engine: Engine) 
     with connection.pipeline():
         states = connection.execute(load("pgtrickle.scheduler", "sql/states.sql"))
         number = connection.execute(
-            "select coalesce(sum(id), 0)::bigint, clock_timestamp() from pgtrickle.pgt_generation"
+            "select coalesce(sum(id), 0)::bigint, clock_timestamp(),"
+            " (select generation from pgtrickle.pgt_caches) from pgtrickle.pgt_generation"
         )
         wanted = connection.execute(load("pgtrickle.catalog", "sql/requested.sql"))
         changes = connection.execute(known.pending) if known and known.pending else None
@@ -82,6 +83,7 @@ def observed(connection: Connection, known: Definitions | None, engine: Engine) 
         asked = {StreamTableId(row[0]) for row in wanted.fetchall()}
         changed = {StreamTableId(row[0]) for row in changes.fetchall()} if changes else set()
     assert found is not None
+    engine.notice_generation(found[2])
     if known is None or known.generation != found[0]:
         fresh = defined(connection)
         connection.commit()
@@ -89,7 +91,7 @@ def observed(connection: Connection, known: Definitions | None, engine: Engine) 
             return Observation(found[1], fresh, ())
         return observed(connection, fresh, engine)
     connection.commit()
-    candidates = tuple(_candidate(row, known, asked, changed, engine) for row in rows)
+    candidates = tuple(_candidate(row, known, asked, changed) for row in rows)
     return Observation(found[1], known, tuple(c for c in candidates if c is not None))
 
 
@@ -98,13 +100,11 @@ def _candidate(
     known: Definitions,
     asked: set[StreamTableId],
     changed: set[StreamTableId],
-    engine: Engine,
 ) -> Candidate | None:
-    number, status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize = row
+    number, status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize, follows_clock = row
     table = StreamTableId(int(str(number)))
     if table not in known.schedules or (not initialize and not is_populated and table not in asked):
         return None
-    compiled = engine.known(table)
     assert last_refresh_at is None or isinstance(last_refresh_at, datetime)
     assert retry_at is None or isinstance(retry_at, datetime)
     return Candidate(
@@ -117,8 +117,8 @@ def _candidate(
         retry_at=retry_at,
         refresh_requested=table in asked,
         needs_reinit=bool(needs_reinit),
-        # what this process has not compiled yet may follow the clock
-        always=compiled is None or compiled.follows_clock,
+        # what nobody has compiled yet may follow the clock
+        always=follows_clock is not False,
         compares=table in known.comparing,
     )
 

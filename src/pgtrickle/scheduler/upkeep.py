@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pgtrickle.capture.repair import missing_triggers, repair
 from pgtrickle.capture.rotate import captured_sources, release_unused, rotate
+from pgtrickle.catalog.compiled import prune_compiled
 from pgtrickle.catalog.dependencies import forget_dropped
 from pgtrickle.catalog.outcomes import mark_reinit, prune
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.refresh.caching.version import code_version
 
 
 def rotate_buffers(connection: Connection) -> None:
@@ -38,6 +40,7 @@ def tidy(connection: Connection) -> None:
             mark_reinit(connection, table, f"trigger {trigger.trigger} of {trigger.table} was {what}")
         connection.commit()
     prune(connection)
+    prune_compiled(connection, code_version())
     connection.commit()
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from pgtrickle import __version__
-from pgtrickle.interfaces.cli import defining, looking, refreshing, serving
+from pgtrickle.interfaces.cli import caching, defining, looking, refreshing, serving
 from pgtrickle.interfaces.cli.failures import Failed, reported
 
 COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
@@ -26,6 +26,7 @@ COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
     ("alter", defining.alter),
     ("resume", defining.resume),
     ("drop", defining.drop),
+    ("clear-caches", caching.clear_caches),
     ("uninstall", defining.uninstall),
 )
 

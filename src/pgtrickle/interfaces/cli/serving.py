@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -29,12 +30,24 @@ Settings = Annotated[
     Option("--spark-conf", show_default=False, help="A setting of Spark, as key=value; may be repeated."),
 ]
 
+CacheEntries = Annotated[
+    int,
+    Option(
+        "--template-cache-max-entries",
+        envvar="PGTRICKLE_TEMPLATE_CACHE_MAX_ENTRIES",
+        show_envvar=False,
+        min=0,
+        help="How many compiled queries this process keeps; 0 keeps none.",
+    ),
+]
+
 
 def run(
     dsn: Dsn = "",
     spark_master: Master = "local[*]",
     spark_conf: Settings = None,
     path: PathOption = Spread.AUTO,
+    template_cache_max_entries: CacheEntries = 256,
     json: Json = False,
 ) -> None:
     """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
@@ -42,7 +55,7 @@ def run(
     with opened(dsn) as connection:
         check_writable(connection)
         where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
-    engine = _started(dsn, spark_master, settings, path)
+    engine = _started(dsn, spark_master, settings, path, template_cache_max_entries)
     try:
         errors().print(f"Following the stream tables of {where}. Ctrl-C stops.", soft_wrap=True)
         _serve(engine, is_json=json)
@@ -51,17 +64,24 @@ def run(
     errors().print("Stopped.")
 
 
-def _started(dsn: str, master: str, settings: dict[str, str], path: Spread) -> Engine:
+def _started(dsn: str, master: str, settings: dict[str, str], path: Spread, cache_entries: int) -> Engine:
     """An engine whose Spark is warm: no refresh should pay for that."""
     began = time.monotonic()
     with Waiting(f"Starting Spark on {master}"):
         from pgtrickle.pipeline.session import open_spark
+        from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine, Path
 
         spark = open_spark(master, configuration=settings)
         spark.warm()
     errors().print(f"Spark on {master} is ready after {time.monotonic() - began:.1f} s.", soft_wrap=True)
-    return Engine(dsn, lambda: spark, Path(path.value))
+    return Engine(
+        dsn,
+        lambda: spark,
+        Path(path.value),
+        template_cache_max_entries=cache_entries,
+        cache_directory=host_directory(os.environ),
+    )
 
 
 def _serve(engine: Engine, *, is_json: bool) -> None:
