@@ -116,9 +116,11 @@ def test_a_success_forgives_failures(connection):
 
 
 def test_what_the_compiler_found_is_stored(connection):
-    set_compiled(connection, ONE, RefreshMode.FULL, "it has a window")
+    assert stream_table(connection, ONE).follows_clock is None
+    set_compiled(connection, ONE, RefreshMode.FULL, "it has a window", follows_clock=True)
     table = stream_table(connection, ONE)
     assert (table.effective_mode, table.downgrade_reason) == (RefreshMode.FULL, "it has a window")
+    assert table.follows_clock is True
 
 
 def test_a_waiting_procedure_gets_its_answer(connection, database):

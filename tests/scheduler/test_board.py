@@ -46,7 +46,7 @@ def tick(touched: dict[int, tuple[int, ...]] | None = None, *, at: datetime = NO
 
 def board(*tables: Definition, **standings: Standing) -> Board:
     known = {table.id: standings.get(f"t{table.id}", standing(SEEN, SEEN)) for table in tables}
-    made = Board(Definitions.of(tables), known, lambda table: False)
+    made = Board(Definitions.of(tables), known)
     assert made.take_due(NOW) == ()
     return made
 

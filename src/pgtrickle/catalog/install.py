@@ -12,7 +12,14 @@ from pgtrickle.postgres.statements import load
 
 SCHEMAS: Final = ("pgtrickle", "pgtrickle_changes", "pgtrickle_state")
 
-MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql", "0003_ticks.sql", "0004_control.sql")
+MIGRATIONS: Final = (
+    "0001_catalog.sql",
+    "0002_copies.sql",
+    "0003_ticks.sql",
+    "0004_control.sql",
+    "0005_compiled.sql",
+    "0006_costs.sql",
+)
 """In order; a database remembers how many it has. One that was released is never edited again."""
 
 FUNCTIONS: Final = (
@@ -42,6 +49,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "drain.sql"),
     ("pgtrickle.catalog", "refresh.sql"),
     ("pgtrickle.catalog", "sidecars.sql"),
+    ("pgtrickle.catalog", "caches.sql"),
     ("pgtrickle.catalog", "grants.sql"),
 )
 """Written anew by every installation, all in the transaction of the migrations."""

@@ -34,6 +34,8 @@ class Refreshed:
     delta_rows: int | None = None
     reason: str = ""
     initiated_by: str = "scheduler"
+    change_rows: int | None = None
+    strategy: str | None = None
 
 
 def claim(connection: Connection, table: StreamTableId, *, wait: bool) -> StreamTable | None:
@@ -86,8 +88,20 @@ def commit_refresh(connection: Connection, table: StreamTableId, refreshed: Refr
             "delta_rows": refreshed.delta_rows,
             "reason": refreshed.reason,
             "initiated_by": refreshed.initiated_by,
+            "change_rows": refreshed.change_rows,
+            "strategy": refreshed.strategy,
         },
     )
+
+
+def measured(
+    connection: Connection, table: StreamTableId, limit: int
+) -> list[tuple[str, int, float, float, bool]]:
+    """The latest refreshes that tell what a stream table costs, the oldest first.
+
+    Each as its strategy, its change rows, its milliseconds, when it ended, and whether it loaded anew.
+    """
+    return connection.execute(load(_PACKAGE, "sql/measured.sql"), {"id": table, "limit": limit}).fetchall()
 
 
 def record_failure(
@@ -124,14 +138,22 @@ def record_failure(
     return status
 
 
-def set_compiled(connection: Connection, table: StreamTableId, mode: RefreshMode, reason: str | None) -> None:
+def set_compiled(
+    connection: Connection,
+    table: StreamTableId,
+    mode: RefreshMode,
+    reason: str | None,
+    *,
+    follows_clock: bool,
+) -> None:
     """Store what the compiler made of the query, and why not better; writes only what is new."""
     connection.execute(
         "update pgtrickle.pgt_stream_tables"
-        " set effective_refresh_mode = %(mode)s, downgrade_reason = %(reason)s"
-        " where pgt_id = %(id)s and (effective_refresh_mode, downgrade_reason)"
-        " is distinct from (%(mode)s, %(reason)s)",
-        {"id": table, "mode": mode.value, "reason": reason or None},
+        " set effective_refresh_mode = %(mode)s, downgrade_reason = %(reason)s,"
+        " follows_clock = %(follows_clock)s"
+        " where pgt_id = %(id)s and (effective_refresh_mode, downgrade_reason, follows_clock)"
+        " is distinct from (%(mode)s, %(reason)s, %(follows_clock)s)",
+        {"id": table, "mode": mode.value, "reason": reason or None, "follows_clock": follows_clock},
     )
 
 

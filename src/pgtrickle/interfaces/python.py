@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from pgtrickle.commands import define, look
+from pgtrickle.commands.caches import CachedQueries, cache_stats, clear_caches
 from pgtrickle.commands.install import install, uninstall
 from pgtrickle.commands.opening import connected
 from pgtrickle.interfaces.environment import max_connections_of, pooling_of
@@ -210,9 +212,18 @@ class Trickle:
 
         run(self.engine, stop or threading.Event(), on_event)
 
+    def clear_caches(self) -> int:
+        """Have every sidecar compile every query anew; how many compiled ones the catalog had."""
+        return clear_caches(self._dsn)
+
+    def cache_stats(self) -> list[CachedQueries]:
+        """What the catalog holds of compiled queries, by the version of the code that can use them."""
+        return cache_stats(self._dsn)
+
     @property
     def engine(self) -> Engine:
         """What refreshes share in this process; Spark starts with the first that needs it."""
+        from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine
 
         with self._opening:
@@ -222,6 +233,7 @@ class Trickle:
                     self._start_spark,
                     max_connections=self._max_connections,
                     pooling=self._pooling,
+                    cache_directory=host_directory(os.environ),
                 )
             return self._engine
 

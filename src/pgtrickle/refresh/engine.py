@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path as FilePath
 
 from pgtrickle.changes.kept import KeptRows
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
@@ -14,7 +15,9 @@ from pgtrickle.pipeline.session import Spark
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.pool import MOST, Pool
 from pgtrickle.postgres.pooling import Pooling
-from pgtrickle.refresh.compiling import Compilation, compilation
+from pgtrickle.refresh.caching.compilations import MAX_ENTRIES, Compilations
+from pgtrickle.refresh.compiling import Compilation
+from pgtrickle.refresh.costs import Costs
 
 LARGE_WINDOW = 200_000
 """From this many change rows on, one task is slower than spreading them."""
@@ -42,13 +45,19 @@ class Engine:
     kept: KeptRows = field(default_factory=KeptRows)
     max_connections: int = MOST
     pooling: Pooling = Pooling.AUTO
+    template_cache_max_entries: int = MAX_ENTRIES
+    cache_directory: FilePath | None = None
+    """Where compiled queries are shared on this host; None if they are not."""
+    costs: Costs = field(default_factory=Costs)
     pool: Pool = field(init=False, repr=False)
     _spark: Spark | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _compilations: dict[StreamTableId, Compilation] = field(default_factory=dict)
+    _compilations: Compilations = field(init=False)
+    _generation: int | None = None
 
     def __post_init__(self) -> None:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling)
+        self._compilations = Compilations(self.template_cache_max_entries, self.cache_directory)
 
     @property
     def spark(self) -> Spark:
@@ -68,21 +77,41 @@ class Engine:
 
     def compiled(self, connection: Connection, table: StreamTable) -> Compilation:
         """The table's query, compiled now or before."""
-        known = self._compilations.get(table.id)
-        if known is None or (known.query, known.mode) != (table.query, table.mode):
-            known = compilation(connection, table)
-            self._compilations[table.id] = known
-        return known
+        return self._compilations.of(connection, table)
+
+    def with_operators(self, connection: Connection, table: StreamTable) -> Compilation:
+        """The same, with the operators that only this process can have: to explain it."""
+        return self._compilations.with_operators(connection, table)
 
     def known(self, table: StreamTableId) -> Compilation | None:
         """What was compiled for the table before, if anything was."""
-        return self._compilations.get(table)
+        return self._compilations.known(table)
 
     def forget(self, *tables: StreamTableId) -> None:
         """Compile anew next time: what the queries read has changed."""
         for table in tables:
-            self._compilations.pop(table, None)
+            self._compilations.forget(table)
             self.kept.forget(table)
+
+    def notice_generation(self, generation: int) -> None:
+        """Empty the caches if somebody asked for that since we last looked."""
+        with self._lock:
+            is_newer = self._generation is not None and generation > self._generation
+            # another thread may have looked later than we did
+            self._generation = max(generation, self._generation or 0)
+            spark = self._spark
+        if is_newer:
+            self._compilations.clear()
+            self.kept.clear()
+            if spark is not None:
+                spark.programs.clear()
+
+    def cache_counters(self) -> Mapping[str, int]:
+        """What the caches of this process did since it began, by name."""
+        with self._lock:
+            spark = self._spark
+        plans = len(spark.programs) if spark is not None else 0
+        return {**self._compilations.counters(), "spark_plans": plans, "kept_reads": len(self.kept)}
 
     def close(self) -> None:
         """Stop Spark if it was started, and leave the database."""

@@ -16,14 +16,18 @@ def prepared(engine: Engine, table_id: StreamTableId) -> tuple[StreamTable, Comp
     """The table and its compiled query; compiled now if it was not before."""
     with engine.connection() as connection:
         table = stream_table(connection, table_id)
+        engine.notice_generation(table.cache_generation)
         known = engine.known(table_id)
         if known is None and changed(connection, table_id):
             connection.rollback()
             _readjust(engine, connection, table_id)
             table = stream_table(connection, table_id)
         found = engine.compiled(connection, table)
-        if (table.effective_mode, table.downgrade_reason or "") != (found.effective_mode, found.reason):
-            set_compiled(connection, table_id, found.effective_mode, found.reason)
+        stored = (table.effective_mode, table.downgrade_reason or "", table.follows_clock)
+        if stored != (found.effective_mode, found.reason, found.follows_clock):
+            set_compiled(
+                connection, table_id, found.effective_mode, found.reason, follows_clock=found.follows_clock
+            )
         connection.commit()
         return table, found
 

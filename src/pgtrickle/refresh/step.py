@@ -16,6 +16,7 @@ from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable
 from pgtrickle.postgres.preparing import prepared_statements
 from pgtrickle.refresh.announcing import announce_completed
 from pgtrickle.refresh.blaming import Altered
+from pgtrickle.refresh.choosing import chosen, note, strategy_of
 from pgtrickle.refresh.comparing import is_behind
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.differential import Effect, fill, follow
@@ -43,6 +44,9 @@ def _refreshed(
     _enter_settings(session, table)
     pending = pending_windows(session, table, found)
     action, reason = decided(table, found, pending)
+    if action is Action.DIFFERENTIAL:
+        action, opinion = chosen(engine, session, table, found, pending)
+        reason += opinion
     if action is not Action.NO_DATA:
         lock_for_apply(session.write, table)
     effect = _carried_out(engine, session, table, found, pending, action)
@@ -51,6 +55,7 @@ def _refreshed(
         table.name, action, effect.applied.inserted, effect.applied.deleted, milliseconds, reason
     )
     upstream = session.upstream_frontier() if found.upstream else None
+    strategy, rows = strategy_of(found, action), sum(window.rows for window in pending)
     commit_refresh(
         session.write,
         table.id,
@@ -65,8 +70,12 @@ def _refreshed(
             delta_rows=effect.delta_rows,
             reason=reason,
             initiated_by=initiated_by,
+            change_rows=rows,
+            strategy=strategy.value if strategy else None,
         ),
     )
+    if strategy is not None:
+        note(engine, table, strategy, rows, milliseconds, session.taken_at)
 
     def moved(source: Source) -> tuple[Frontier | None, Frontier | None]:
         is_upstream = source.kind is SourceKind.STREAM_TABLE
@@ -101,7 +110,7 @@ def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow])
             return Action.FULL, f"{names[window.relation]} was truncated"
     rows = sum(window.rows for window in pending)
     moved = ", and the clock moved" if found.compiled.clocked else ""
-    return Action.DIFFERENTIAL, f"{rows} change rows{moved}"
+    return Action.DIFFERENTIAL, f"{rows:,} change rows{moved}"
 
 
 def _carried_out(

@@ -126,7 +126,7 @@ def _prepared_all(
 
 def _can_go_alone(found: Compilation) -> bool:
     """Whether Spark's tasks can share what it reads: only tables that others write, in one snapshot."""
-    return found.compiled is not None and not found.upstream and not found.compiled.shape.asks_on_apply
+    return found.compiled is not None and not found.upstream and not found.compiled.asks_on_apply
 
 
 def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by: str, waits: bool) -> Result:

@@ -7,7 +7,7 @@ and only those stream tables are examined: a look at ten thousand tables at rest
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -31,11 +31,10 @@ Unseen = set[tuple[RelationId, int]] | Frontier
 
 @dataclass(slots=True)
 class Board:
-    """`follows_clock` tells whether the result of a stream table changes with time alone."""
+    """What is known of each stream table, and which of them are in hand."""
 
     definitions: Definitions
     standings: dict[StreamTableId, Standing]
-    follows_clock: Callable[[StreamTableId], bool]
     in_hand: set[StreamTableId] = field(default_factory=set)
     _behind: dict[StreamTableId, Unseen] = field(default_factory=dict)
     _requested: frozenset[StreamTableId] = frozenset()
@@ -209,7 +208,7 @@ class Board:
             retry_at=standing.retry_at,
             refresh_requested=table in self._requested,
             needs_reinit=standing.needs_reinit,
-            always=self.follows_clock(table),
+            always=standing.follows_clock,
             compares=definition.reads(DependencyKind.FOREIGN_TABLE),
             data_timestamp=standing.data_timestamp,
             tier=definition.asked.tier,

@@ -70,7 +70,8 @@ class Caretaker:
             self.duty.report(Behind(*pending(connection, self.duty.definitions)))
 
     def _tell(self, connection: Connection) -> None:
-        tell(connection, self.duty.vitals, **self.duty.workload(), more={"behind": self.duty.behind()})
+        more = {"behind": self.duty.behind(), **self.duty.engine.cache_counters()}
+        tell(connection, self.duty.vitals, **self.duty.workload(), more=more)
 
     def _empty_touched(self, connection: Connection) -> None:
         """Empty what all sidecars have seen, or will miss and know it: they look more often than this."""

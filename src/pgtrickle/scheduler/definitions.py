@@ -52,6 +52,7 @@ class Standing:
     data_timestamp: datetime | None = None
     recent_durations: tuple[timedelta, ...] = ()
     is_behind: bool = False
+    follows_clock: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ def _definition(row: Sequence[Any]) -> Definition:
 
 def _standing(row: Sequence[Any]) -> Standing:
     status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize, *rest = row
-    frontier, upstream, data_timestamp, recent_ms, is_behind = rest
+    frontier, upstream, data_timestamp, recent_ms, is_behind, follows_clock = rest
     return Standing(
         Status(status),
         is_populated,
@@ -172,6 +173,7 @@ def _standing(row: Sequence[Any]) -> Standing:
         data_timestamp,
         tuple(timedelta(milliseconds=duration) for duration in recent_ms),
         is_behind,
+        follows_clock,
     )
 
 

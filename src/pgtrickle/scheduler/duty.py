@@ -80,7 +80,7 @@ class Duty:
         # changes from here on are noticed by looks; those before are asked of the buffers
         tick = look(self.connection, None, has_views=False)
         definitions, standings = loaded(self.connection)
-        self._board = Board(Definitions.of(definitions.values()), standings, self._follows_clock)
+        self._board = Board(Definitions.of(definitions.values()), standings)
         self._board.mark_behind(*pending(self.connection, self._board.definitions))
         self.seen, self._now, self._looked_at = tick.snapshot, tick.now, time.monotonic()
         self._workers = Workers(self.worker_pool_size, self._work)
@@ -132,11 +132,6 @@ class Duty:
         """Start nothing more and wait for what runs; whether it ended in time."""
         return self._workers.close(timeout)
 
-    def _follows_clock(self, table: StreamTableId) -> bool:
-        # what this process has not compiled yet may follow the clock
-        compiled = self.engine.known(table)
-        return compiled is None or compiled.follows_clock
-
     def _clock(self) -> datetime:
         return self._now + timedelta(seconds=self.seconds_since_look())
 
@@ -149,6 +144,7 @@ class Duty:
         tick = look(self.connection, self.seen, has_views=self.definitions.has_views)
         self.seen, self._now, self._looked_at = tick.snapshot, tick.now, time.monotonic()
         self._is_draining = tick.is_draining
+        self.engine.notice_generation(tick.cache_generation)
         self.alarms.touched(tick.touched)
         self._redefine(tick)
         self._board.notice(tick)

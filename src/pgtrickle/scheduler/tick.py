@@ -24,6 +24,7 @@ class Tick:
     requested: frozenset[StreamTableId]
     refreshed_views: frozenset[StreamTableId]
     is_draining: bool = False
+    cache_generation: int = 0
 
 
 def look(connection: Connection, seen: Frontier | None, *, has_views: bool) -> Tick:
@@ -33,7 +34,7 @@ def look(connection: Connection, seen: Frontier | None, *, has_views: bool) -> T
         {"seen": str(seen) if seen else None, "has_views": has_views},
     ).fetchone()
     assert row is not None
-    now, snapshot, redefined, touched, requested, refreshed_views, is_draining = row
+    now, snapshot, redefined, touched, requested, refreshed_views, is_draining, cache_generation = row
     return Tick(
         now,
         Frontier.parse(snapshot),
@@ -43,4 +44,5 @@ def look(connection: Connection, seen: Frontier | None, *, has_views: bool) -> T
         frozenset(map(StreamTableId, requested)),
         frozenset(map(StreamTableId, refreshed_views)),
         is_draining,
+        cache_generation,
     )

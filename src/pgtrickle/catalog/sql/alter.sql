@@ -42,6 +42,8 @@ begin
     update pgtrickle.pgt_stream_tables s
     set effective_refresh_mode = null, downgrade_reason = null
     where s.pgt_id = id and s.refresh_mode <> mode_before;
+    delete from pgtrickle.pgt_compiled p using pgtrickle.pgt_stream_tables s
+    where p.pgt_id = id and s.pgt_id = id and s.refresh_mode <> mode_before;
 end
 $$;
 

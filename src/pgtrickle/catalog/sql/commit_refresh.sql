@@ -18,8 +18,9 @@ with done as (
 )
 insert into pgtrickle.pgt_refresh_history
     (pgt_id, data_timestamp, start_time, end_time, action, status, rows_inserted, rows_deleted,
-    delta_row_count, duration_ms, reason, initiated_by)
+    delta_row_count, duration_ms, reason, initiated_by, change_row_count, strategy)
 select %(id)s, %(data_timestamp)s, %(started_at)s, clock_timestamp(), %(action)s, 'COMPLETED',
     %(rows_inserted)s, %(rows_deleted)s, %(delta_rows)s,
-    extract(epoch from clock_timestamp() - %(started_at)s) * 1000, %(reason)s, %(initiated_by)s
+    extract(epoch from clock_timestamp() - %(started_at)s) * 1000, %(reason)s, %(initiated_by)s,
+    %(change_rows)s, %(strategy)s
 where %(action)s <> 'NO_DATA' or %(initiated_by)s = 'manual'

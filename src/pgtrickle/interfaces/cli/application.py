@@ -10,7 +10,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from pgtrickle import __version__
-from pgtrickle.interfaces.cli import controlling, defining, looking, refreshing, serving, telling
+from pgtrickle.interfaces.cli import caching, controlling, defining, looking, refreshing, serving, telling
 from pgtrickle.interfaces.cli.failures import Failed, reported
 
 COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
@@ -32,6 +32,7 @@ COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
     ("drain", controlling.drain),
     ("undrain", controlling.undrain),
     ("drop", defining.drop),
+    ("clear-caches", caching.clear_caches),
     ("uninstall", defining.uninstall),
 )
 

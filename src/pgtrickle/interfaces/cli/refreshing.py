@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -93,6 +94,7 @@ def engine_for(
 ) -> Iterator[Engine]:
     """An engine for one command, while the terminal shows what it does."""
     with Waiting(step, dsn, loading) as waiting:
+        from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine, Path
 
         def start() -> Spark:
@@ -103,7 +105,7 @@ def engine_for(
             waiting.step(step)
             return spark
 
-        engine = Engine(dsn, start, Path(path.value))
+        engine = Engine(dsn, start, Path(path.value), cache_directory=host_directory(os.environ))
         try:
             yield engine
         finally:

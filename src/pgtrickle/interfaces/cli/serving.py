@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -43,6 +44,17 @@ Settings = Annotated[
     Option("--spark-conf", show_default=False, help="A setting of Spark, as key=value; may be repeated."),
 ]
 
+CacheEntries = Annotated[
+    int,
+    Option(
+        "--template-cache-max-entries",
+        envvar="PGTRICKLE_TEMPLATE_CACHE_MAX_ENTRIES",
+        show_envvar=False,
+        min=0,
+        help="How many compiled queries this process keeps; 0 keeps none.",
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Serving:
@@ -63,6 +75,7 @@ def run(
     max_connections: MaxConnections = MOST,
     worker_pool_size: Workers = 4,
     listen_dsn: ListenDsn = None,
+    template_cache_max_entries: CacheEntries = 256,
     json: Json = False,
 ) -> None:
     """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
@@ -74,7 +87,7 @@ def run(
     pool = Pool(dsn, max_connections, pooler)
     way = "through a pooler" if pool.is_pooled else "directly"
     pool.close()
-    engine = _started(dsn, spark_master, settings, path, pool)
+    engine = _started(dsn, spark_master, settings, path, pool, template_cache_max_entries)
     try:
         errors().print(
             f"Following the stream tables of {where}, connected {way},"
@@ -88,18 +101,28 @@ def run(
     errors().print("Stopped.")
 
 
-def _started(dsn: str, master: str, settings: dict[str, str], path: Spread, pool: Pool) -> Engine:
+def _started(
+    dsn: str, master: str, settings: dict[str, str], path: Spread, pool: Pool, cache_entries: int
+) -> Engine:
     """An engine whose Spark is warm: no refresh should pay for that."""
     began = time.monotonic()
     with Waiting(f"Starting Spark on {master}"):
         from pgtrickle.pipeline.session import open_spark
+        from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine, Path
 
         spark = open_spark(master, configuration=settings)
         spark.warm()
     errors().print(f"Spark on {master} is ready after {time.monotonic() - began:.1f} s.", soft_wrap=True)
-    pooling = Pooling.YES if pool.is_pooled else Pooling.NO
-    return Engine(dsn, lambda: spark, Path(path.value), max_connections=pool.most, pooling=pooling)
+    return Engine(
+        dsn,
+        lambda: spark,
+        Path(path.value),
+        max_connections=pool.most,
+        pooling=Pooling.YES if pool.is_pooled else Pooling.NO,
+        template_cache_max_entries=cache_entries,
+        cache_directory=host_directory(os.environ),
+    )
 
 
 def _serve(engine: Engine, serving: Serving, *, is_json: bool) -> None:

@@ -7,6 +7,7 @@ select s.pgt_id, s.pgt_relid::bigint, s.pgt_schema, s.pgt_name, s.schedule, s.re
         where d.pgt_id = s.pgt_id and d.source_type not in ('view', 'function')
     ), '[]') as sources,
     s.status, s.is_populated, s.last_refresh_at, s.retry_at, s.needs_reinit, s.initialize,
-    s.frontier::text, s.upstream_frontier::text, s.data_timestamp, s.recent_ms, s.behind_since is not null
+    s.frontier::text, s.upstream_frontier::text, s.data_timestamp, s.recent_ms, s.behind_since is not null,
+    s.follows_clock is not false
 from pgtrickle.pgt_stream_tables s
 where %(ids)s::bigint[] is null or s.pgt_id = any (%(ids)s)
