@@ -128,6 +128,9 @@ class Loop:
             if result.action is not Action.SKIP:
                 self.on_event(RefreshEvent(result.name, now, outcome=result))
             return
+        if self.engine.is_abandoned:
+            # it failed because it was given up, which is nobody's fault
+            return
         note_failure(connection, result, started, initiated_by, self.max_errors)
         self.on_event(RefreshEvent(result.table.name, now, error=result.error))
 
