@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pgtrickle.commands import define, look
+from pgtrickle.commands import control, define, look
 from pgtrickle.commands.caches import CachedQueries, cache_stats, clear_caches
 from pgtrickle.commands.install import install, uninstall
 from pgtrickle.commands.opening import connected
@@ -173,6 +173,22 @@ class Trickle:
     def resume_stream_table(self, name: str) -> None:
         """Let a suspended or failed stream table go on."""
         define.resume(self._dsn, name)
+
+    def gate_source(self, source: str) -> list[str]:
+        """Let all that depends on a source wait while it is loaded; the stream tables that do."""
+        return control.gate(self._dsn, source)
+
+    def ungate_source(self, source: str) -> None:
+        """Let all that depends on a source go on."""
+        control.ungate(self._dsn, source)
+
+    def drain(self, timeout_seconds: int = 60) -> None:
+        """Let no refresh start any more, and wait until none runs; raises `Busy` if one still does."""
+        control.drain(self._dsn, timeout_seconds)
+
+    def undrain(self) -> None:
+        """Let refreshes start again."""
+        control.undrain(self._dsn)
 
     def status(self, name: str) -> Standing:
         """How one stream table stands: freshness, mode and why, last error."""

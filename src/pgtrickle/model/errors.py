@@ -141,6 +141,12 @@ class RefreshFailed(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-R003", "XX000", 500, 1
 
 
+class Abandoned(PgTrickleError):
+    """The process is stopping and has given up what was not done; nothing of it was kept."""
+
+    code, sqlstate, http_status, exit_code = "PGT-R004", "57P01", 503, 0
+
+
 class JavaMissing(PgTrickleError):
     """Spark needs a Java runtime, and there is none."""
 

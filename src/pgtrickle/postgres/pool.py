@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
-from pgtrickle.model.errors import NoConnectionFree, TooFewConnections
+from pgtrickle.model.errors import Abandoned, NoConnectionFree, TooFewConnections
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.postgres.pooling import Pooling, goes_through_pooler
 
@@ -27,6 +27,7 @@ FOR_REFRESH: Final = 2
 LEAST: Final = 1 + FOR_REFRESH + FOR_TASKS
 """One to look, one refresh, and its tasks."""
 PATIENCE_SECONDS: Final = 60.0
+CANCEL_SECONDS: Final = 2.0
 TASKS_PATIENCE_SECONDS: Final = 1800.0
 """Another large refresh may be under way, which takes as long as it takes."""
 
@@ -66,6 +67,8 @@ class Pool:
         self._is_pooled = {Pooling.AUTO: None, Pooling.YES: True, Pooling.NO: False}[pooling]
         self._changed = threading.Condition()
         self._idle: list[_Opened] = []
+        self._in_use: list[_Opened] = []
+        self._has_given_up = threading.Event()
         self._held = self._lent = self._age = 0
         self._taking: deque[object] = deque()
         self._lending: deque[object] = deque()
@@ -103,6 +106,8 @@ class Pool:
         try:
             for _ in range(count):
                 taken.append(self._opened())
+            with self._changed:
+                self._in_use += taken
             yield tuple(opened.connection for opened in taken)
         finally:
             self._give_back(count, taken)
@@ -120,6 +125,21 @@ class Pool:
             with self._changed:
                 self._lent -= count
                 self._changed.notify_all()
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether what ran was given up."""
+        return self._has_given_up.is_set()
+
+    def abandon(self) -> None:
+        """Cancel what runs on every connection, and give out none any more."""
+        self._has_given_up.set()
+        with self._changed:
+            running = [opened.connection for opened in self._in_use]
+            self._changed.notify_all()
+        for connection in running:
+            with suppress(DatabaseError):
+                connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def renew(self) -> None:
         """Let go of every connection; those in use when they are given back."""
@@ -157,6 +177,7 @@ class Pool:
             queue.append(ticket)
             try:
                 while queue[0] is not ticket or not is_free():
+                    self._check_goes_on()
                     left = deadline - time.monotonic()
                     if left <= 0:
                         raise NoConnectionFree(
@@ -164,10 +185,15 @@ class Pool:
                             hint="allow more with --max-connections, or refresh less at the same time",
                         )
                     self._changed.wait(left)
+                self._check_goes_on()
                 yield
             finally:
                 queue.remove(ticket)
                 self._changed.notify_all()
+
+    def _check_goes_on(self) -> None:
+        if self.is_abandoned:
+            raise Abandoned("pgtrickle is stopping", hint="nothing is lost; the next sidecar goes on")
 
     def _opened(self) -> _Opened:
         while True:
@@ -188,6 +214,8 @@ class Pool:
         clean = [opened for opened in taken if _rolled_back(opened.connection)]
         with self._changed:
             for opened in taken:
+                if opened in self._in_use:
+                    self._in_use.remove(opened)
                 if opened in clean and opened.age == self._age:
                     self._idle.append(opened)
                 else:

@@ -75,6 +75,22 @@ class Engine:
         """Whether statements of this table's refreshes are kept prepared: never through a pooler."""
         return not table.is_pooler_compatible and not self.pool.is_pooled
 
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether what ran was given up: that it failed then tells nothing of a stream table."""
+        return self.pool.is_abandoned
+
+    def abandon(self) -> None:
+        """Give up what runs, in whatever thread: its statements end, its transactions keep nothing.
+
+        What runs between two statements goes on until its next one, so ask again while anything does.
+        """
+        self.pool.abandon()
+        with self._lock:
+            spark = self._spark
+        if spark is not None:
+            spark.interrupt()
+
     def compiled(self, connection: Connection, table: StreamTable) -> Compilation:
         """The table's query, compiled now or before."""
         return self._compilations.of(connection, table)

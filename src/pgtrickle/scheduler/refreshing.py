@@ -58,6 +58,9 @@ def carry_out(
     try:
         results = _results(engine, unit, initiated_by)
         for result in results:
+            if isinstance(result, Failure) and engine.is_abandoned:
+                # that it failed tells nothing of the stream table
+                continue
             if isinstance(result, Failure):
                 with engine.connection() as connection:
                     note_failure(connection, result, started, initiated_by, max_errors)

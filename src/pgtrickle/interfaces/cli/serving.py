@@ -39,6 +39,22 @@ if TYPE_CHECKING:
     from pgtrickle.commands.run import RefreshEvent
     from pgtrickle.refresh.engine import Engine
 
+LOOK_SECONDS = 0.2
+GRACE_SECONDS = 10.0
+"""How long what was given up may take to notice it."""
+
+StopTimeout = Annotated[
+    float,
+    Option(
+        "--stop-timeout",
+        envvar="PGTRICKLE_STOP_TIMEOUT",
+        show_envvar=False,
+        min=0,
+        max=86400,
+        help="Seconds that refreshes have to finish after SIGTERM or Ctrl-C; then they are given up, which "
+        "loses nothing. Without it PGTRICKLE_STOP_TIMEOUT.",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     Option("--spark-conf", show_default=False, help="A setting of Spark, as key=value; may be repeated."),
@@ -76,6 +92,7 @@ def run(
     worker_pool_size: Workers = 4,
     listen_dsn: ListenDsn = None,
     template_cache_max_entries: CacheEntries = 256,
+    stop_timeout: StopTimeout = 30.0,
     json: Json = False,
 ) -> None:
     """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
@@ -95,7 +112,7 @@ def run(
             soft_wrap=True,
         )
         serving = Serving(max_consecutive_errors, worker_pool_size, listen_dsn)
-        _serve(engine, serving, is_json=json)
+        _serve(engine, serving, stop_timeout=stop_timeout, is_json=json)
     finally:
         engine.close()
     errors().print("Stopped.")
@@ -125,7 +142,7 @@ def _started(
     )
 
 
-def _serve(engine: Engine, serving: Serving, *, is_json: bool) -> None:
+def _serve(engine: Engine, serving: Serving, *, stop_timeout: float, is_json: bool) -> None:
     """Run the loop in a thread of its own, so that signals find this one waiting."""
     from pgtrickle.commands.run import run as run_with
 
@@ -139,20 +156,34 @@ def _serve(engine: Engine, serving: Serving, *, is_json: bool) -> None:
             failures.append(failure)
 
     _stop_on_signals(stop)
-    thread = threading.Thread(target=loop, name="sidecar")
+    # whatever it does after we have given up, it must not keep the process
+    thread = threading.Thread(target=loop, name="sidecar", daemon=True)
     thread.start()
-    thread.join()
-    if failures:
+    while thread.is_alive() and not stop.is_set():
+        thread.join(LOOK_SECONDS)
+    thread.join(stop_timeout)
+    if thread.is_alive():
+        errors().print(f"Giving up what is not done after {stop_timeout:g} s; nothing of it is kept.")
+        _abandon(engine, thread)
+    elif failures:
         raise failures[0]
 
 
+def _abandon(engine: Engine, thread: threading.Thread) -> None:
+    """Let all that runs fail; what is between two statements fails at its next one."""
+    deadline = time.monotonic() + GRACE_SECONDS
+    while thread.is_alive() and time.monotonic() < deadline:
+        engine.abandon()
+        thread.join(LOOK_SECONDS)
+
+
 def _stop_on_signals(stop: threading.Event) -> None:
-    """The first signal lets the refresh at hand finish; a second one stops at once, which loses nothing."""
+    """The first signal lets what is at hand finish; a second one stops at once, which loses nothing."""
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
-        errors().print("Stopping when the refresh at hand is done; once more stops at once.")
+        errors().print("Stopping when the refreshes at hand are done; once more stops at once.")
         stop.set()
 
     # set after Spark has started: PySpark puts a handler of its own on SIGINT
