@@ -108,12 +108,8 @@ def test_a_connection_that_ended_while_it_lay_idle_is_not_given_out(pool, admin)
     with pool.connections(2) as (one, other):
         idle = [one.info.backend_pid, other.info.backend_pid]
     admin.execute("select pg_terminate_backend(p) from unnest(%s::int[]) p", (idle,))
-    eventually(
-        lambda: (
-            admin.execute("select count(*) from pg_stat_activity where pid = any (%s)", (idle,)).fetchone()
-            == (0,)
-        )
-    )
+    living = "select count(*) from pg_stat_activity where pid = any (%s)"
+    eventually(lambda: admin.execute(living, (idle,)).fetchone() == (0,))
     with pool.connection() as fresh:
         assert fresh.execute("select pg_backend_pid()").fetchone() != (idle[0],)
 
