@@ -17,6 +17,7 @@ from bench.figures import Figure
 from bench.first_load import first_load
 from bench.idle_tick import idle_tick
 from bench.machine import load, machine
+from bench.many_ticks import many_ticks
 from bench.refresh_cost import refresh_cost
 from bench.refresh_growth import refresh_growth
 from bench.report import print_details, table_of, write_json
@@ -29,6 +30,7 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "refresh_cost": refresh_cost,
     "refresh_growth": refresh_growth,
     "idle_tick": idle_tick,
+    "many_ticks": many_ticks,
     "single_inserts": single_inserts,
     "bulk_insert": bulk_insert,
     "distributed_read": distributed_read,
