@@ -53,10 +53,10 @@ class Crowd:
         """The stream tables that are due as soon as the source has changed."""
         return {f"kept_{source}_{k}" for k, when in enumerate(_SCHEDULES) if when == "calculated"}
 
-    def change(self, sources: Sequence[int], row: int) -> None:
+    def change(self, sources: Sequence[int], row: int, connection: Connection | None = None) -> None:
         """Add a row to each of these sources, or change it, each in a transaction of its own."""
         for source in sources:
-            self.place.connection.execute(
+            (connection or self.place.connection).execute(
                 f"insert into source_{source} values ({row}, {row} % 8, 1)"
                 f" on conflict (id) do update set amount = source_{source}.amount + 1"
             )
@@ -87,9 +87,9 @@ def _create(dsn: str, sources: range) -> None:
                 create(connection, name, query, schedule)
 
 
-def create(connection: Connection, name: str, query: str, schedule: str | None) -> None:
+def create(connection: Connection, name: str, query: str, schedule: str | None, mode: str = "AUTO") -> None:
     """Create a stream table in the transaction of the caller."""
-    connection.execute("select pgtrickle.create_stream_table(%s, %s, %s)", (name, query, schedule))
+    connection.execute("select pgtrickle.create_stream_table(%s, %s, %s, %s)", (name, query, schedule, mode))
 
 
 def _definitions(source: int) -> Iterator[tuple[str, str, str | None]]:

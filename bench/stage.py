@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -119,6 +120,13 @@ class Place:
         """The id by which the scheduler refreshes the stream table of that name."""
         with self.trickle.engine.connection() as connection:
             return find(connection, name).id
+
+    def now(self) -> datetime:
+        """The server's own clock."""
+        row = self.connection.execute("select clock_timestamp()").fetchone()
+        assert row is not None
+        assert isinstance(row[0], datetime)
+        return row[0]
 
     def settle(self) -> None:
         """Write out what loading left behind, so that it is not paid by what is measured next."""
