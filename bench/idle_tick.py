@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from statistics import median
 
@@ -31,10 +30,9 @@ def idle_tick(stage: Stage) -> list[Figure]:
         place.settle()
         engine = Engine(place.dsn, _no_spark)
         try:
-            loop, stop = Loop(engine, lambda _: None), threading.Event()
-            with engine.connection() as connection:
+            with Loop(engine, lambda _: None).duty() as duty:
                 for number in range(WARMING + stage.sizes.ticks):
-                    tick = milliseconds(lambda: loop.tick(connection, stop))
+                    tick = milliseconds(duty.turn)
                     if number >= WARMING:
                         took.append(tick)
                     time.sleep(POLL_SECONDS)

@@ -53,6 +53,8 @@ class Follower:
             for weight, text in connection.execute(self._window(since)) if since else ():
                 is_truncated |= weight == 0
                 changes[text] += weight
+            # closing alone would leave the locks to a backend that ends when it gets to it
+            connection.rollback()
             return row[0], rows, changes, is_truncated
 
     def _window(self, since: str | None) -> sql.Composed:

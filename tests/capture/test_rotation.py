@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from pgtrickle.capture.rotate import captured_sources, release_unused, rotate
+from pgtrickle.capture.rotate import release_unused, rotate, worth_rotating
 from tests.fixtures.databases import APP
 
 pytestmark = pytest.mark.every_postgres
@@ -123,13 +123,22 @@ def test_a_table_that_never_loaded_holds_nobody_up(source, follow, connection):
     assert sizes(connection, reader.relid) == (0, 0)
 
 
-def test_what_nobody_reads_any_more_is_released(source, follow, connection, app):
+def test_only_buffers_with_something_to_empty_or_retire_are_rotated(source, follow, connection):
     orders = source("orders(id int)")
     reader = follow("orders")
-    assert captured_sources(connection) == (reader.relid,)
-    connection.commit()
+    assert worth_rotating(connection, min_bytes=1) == ()
+    orders.change("insert into orders values (1)")
+    assert worth_rotating(connection) == ()
+    assert worth_rotating(connection, min_bytes=1) == (reader.relid,)
+    rotate(connection, reader.relid, min_bytes=1)
+    assert worth_rotating(connection) == (reader.relid,)
+
+
+def test_what_nobody_reads_any_more_is_released(source, follow, connection, app):
+    orders = source("orders(id int)")
+    follow("orders")
     app.execute("select pgtrickle.drop_stream_table('follower_1')")
-    assert captured_sources(connection) == ()
+    assert connection.execute("select source_relid from pgtrickle.pgt_sources").fetchall() == []
     assert release_unused(connection) == 0
     row = app.execute("select count(*) from pg_trigger where tgrelid = 'orders'::regclass").fetchone()
     assert row == (0,)

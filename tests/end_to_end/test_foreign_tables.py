@@ -11,9 +11,9 @@ from pgtrickle.commands.verify import verify
 from pgtrickle.model.errors import RefreshFailed, SourceChanged
 from pgtrickle.model.stream_table import Action
 from pgtrickle.scheduler.due import COMPARE_AGAIN, due
-from pgtrickle.scheduler.observing import observed
 from tests.fixtures.databases import APP, TRICKLE
 from tests.fixtures.servers import SYSTEM
+from tests.scheduler.boards import board
 
 # the embedded PostgreSQL ships no foreign data wrapper
 pytestmark = pytest.mark.on_postgres(SYSTEM)
@@ -173,8 +173,8 @@ def test_the_scheduler_looks_when_its_time_has_come(orders, app, stream_table, e
     table = stream_table("select id from orders")
     app.execute("select pgtrickle.alter_stream_table(%s, schedule => %s)", (table.name, schedule))
     with engine.connection() as connection:
-        seen = observed(connection, None, engine)
-    (candidate,) = seen.candidates
+        seen = board(connection, engine)
+    (candidate,) = seen.candidates()
     assert candidate.last_refresh_at is not None
     interval = COMPARE_AGAIN if schedule == "calculated" else COMPARE_AGAIN * 60
     graph = seen.definitions.graph

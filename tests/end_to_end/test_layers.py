@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from pgtrickle.catalog.tables import find
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.stream_table import Action
-from pgtrickle.scheduler.loop import Loop, RefreshEvent
+from tests.fixtures.sidecars import running
+from tests.fixtures.waiting import eventually
 
 
 @pytest.fixture
@@ -67,22 +66,11 @@ def test_the_loop_keeps_everything_fresh(orders, stream_table, engine, app):
         )
         for name in names:
             app.execute("select pgtrickle.alter_stream_table(%s, schedule => 'calculated')", (name,))
-    events: list[RefreshEvent] = []
-    stop = threading.Event()
-    loop = Loop(engine, events.append)
-    with engine.connection() as connection:
-        while not all(_is_populated(engine, name) for name in (*names, "above")):
-            loop.tick(connection, stop)
+    with running(engine) as sidecar:
+        eventually(lambda: all(_is_populated(engine, name) for name in (*names, "above")))
         orders.change("insert into orders values (20, 5, 100)", "delete from orders where id = 1")
-        limit = 50
-        while not any(
-            e.outcome and e.name.name == "above" and e.outcome.action is Action.DIFFERENTIAL for e in events
-        ):
-            loop.tick(connection, stop)
-            stop.wait(0.05)
-            limit -= 1
-            assert limit, [e for e in events if e.error]
-    assert not [event for event in events if event.error]
+        eventually(lambda: sidecar.has_refreshed("above", Action.DIFFERENTIAL))
+    assert not sidecar.errors()
     assert len(verify(engine, None)) == 3
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import psycopg
 import pytest
 
@@ -9,11 +11,10 @@ from pgtrickle.commands.explain import explain
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.stream_table import Action
 from pgtrickle.refresh.engine import Path
-from pgtrickle.scheduler.due import due
-from pgtrickle.scheduler.observing import observed
 from tests.end_to_end.viewed import CHANGES, viewed
 from tests.fixtures.bags import assert_same_bag
 from tests.fixtures.databases import TRICKLE
+from tests.scheduler.boards import board
 
 QUERIES = {
     "rows": "select * from m",
@@ -220,8 +221,7 @@ def test_the_scheduler_sees_that_a_view_was_refreshed(shop, stream_table, app, e
 
     def is_due() -> bool:
         with engine.connection() as connection:
-            seen = observed(connection, None, engine)
-        return bool(due(seen.candidates, seen.now, seen.definitions.graph))
+            return bool(board(connection, engine).take_due(datetime.now(UTC)))
 
     assert not is_due()
     shop.change(*CHANGES[0])

@@ -21,9 +21,16 @@ def rotate(connection: Connection, relation: RelationId, *, min_bytes: int = ROT
     return bool(row and row[0])
 
 
-def captured_sources(connection: Connection) -> tuple[RelationId, ...]:
-    """Every table whose changes are captured."""
-    rows = connection.execute("select source_relid::bigint from pgtrickle.pgt_sources order by 1")
+def worth_rotating(connection: Connection, *, min_bytes: int = ROTATE_BYTES) -> tuple[RelationId, ...]:
+    """The sources with a buffer to empty or to retire, found by the size of their files."""
+    rows = connection.execute(
+        "select s.source_relid::bigint from pgtrickle.pgt_sources s,"
+        " format('pgtrickle_changes.changes_%%s', s.source_relid) buffer,"
+        " to_regclass(format('%%s_%%s', buffer, s.active_buffer)) active,"
+        " to_regclass(format('%%s_%%s', buffer, 1 - s.active_buffer)) retired"
+        " where pg_relation_size(active) >= %s or pg_relation_size(retired) > 0 order by 1",
+        (min_bytes,),
+    )
     return tuple(RelationId(relid) for (relid,) in rows)
 
 

@@ -12,7 +12,7 @@ from pgtrickle.postgres.statements import load
 
 SCHEMAS: Final = ("pgtrickle", "pgtrickle_changes", "pgtrickle_state")
 
-MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql")
+MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql", "0003_ticks.sql")
 """In order; a database remembers how many it has. One that was released is never edited again."""
 
 FUNCTIONS: Final = (
@@ -23,10 +23,12 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "analyse.sql"),
     ("pgtrickle.catalog", "check_relations.sql"),
     ("pgtrickle.catalog", "fingerprints.sql"),
+    ("pgtrickle.capture", "touched.sql"),
     ("pgtrickle.capture", "buffers.sql"),
     ("pgtrickle.capture", "triggers.sql"),
     ("pgtrickle.capture", "rotate.sql"),
     ("pgtrickle.capture", "copies.sql"),
+    ("pgtrickle.catalog", "generation.sql"),
     ("pgtrickle.catalog", "register.sql"),
     ("pgtrickle.catalog", "reanalyse.sql"),
     ("pgtrickle.catalog", "create.sql"),
@@ -101,6 +103,11 @@ def _install(connection: Connection) -> list[str]:
             connection.execute("insert into pgtrickle.pgt_schema_version (version) values (%s)", (number,))
             done.append(f"Applied migration {name.removesuffix('.sql')}.")
     _write_functions(connection)
+    # a trigger function is generated, so an older one knows nothing of what is new
+    connection.execute(
+        "select pgtrickle.compose_capture(source_relid) from pgtrickle.pgt_sources"
+        " where trigger_level <> 'none'"
+    )
     if found is None:
         done.insert(0, f"Created the schemas {', '.join(SCHEMAS)}.")
     done.append(f"Wrote the functions of pgtrickle {__version__}.")

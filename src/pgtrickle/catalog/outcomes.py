@@ -140,10 +140,7 @@ def prune(connection: Connection) -> int:
     connection.execute(
         "delete from pgtrickle.pgt_refresh_requests where answered_at < now() - interval '1 hour'"
     )
-    connection.execute(
-        "delete from pgtrickle.pgt_generation"
-        " where id < (select max(id) - 1000 from pgtrickle.pgt_generation)"
-    )
+    connection.execute("delete from pgtrickle.pgt_generation where noted_at < now() - interval '1 hour'")
     return connection.execute(
         load(_PACKAGE, "sql/prune_history.sql"), {"kept": KEPT_REFRESHES, "kept_for": KEPT_FOR}
     ).rowcount

@@ -9,16 +9,16 @@ from pgtrickle.model.errors import CommandRefused, UnknownStreamTable
 from pgtrickle.model.stream_table import Action, RefreshMode, RefreshOutcome
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, refresh_all
+from pgtrickle.scheduler.definitions import graph_of
 from pgtrickle.scheduler.failing import note_failure
-from pgtrickle.scheduler.grouping import groups
-from pgtrickle.scheduler.observing import defined
+from pgtrickle.scheduler.units import groups
 
 
 def refresh(engine: Engine, name: str) -> RefreshOutcome:
     """Bring a stream table to the newest snapshot, with those below it that it must agree with."""
     with engine.connection() as connection:
         table = find(connection, name)
-        graph = defined(connection).graph
+        graph = graph_of(connection)
     (group,) = groups((table.id,), graph)
     if table.effective_mode is not RefreshMode.FULL:
         # the time of the refresh is not that of the start of Spark

@@ -15,8 +15,8 @@ from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.postgres.statements import load
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import brought_up_to_date
-from pgtrickle.scheduler.grouping import groups
-from pgtrickle.scheduler.observing import defined
+from pgtrickle.scheduler.definitions import graph_of
+from pgtrickle.scheduler.units import groups
 
 SHOWN = 10
 
@@ -38,7 +38,7 @@ def verify(engine: Engine, name: str | None) -> list[Verified]:
     """
     with engine.connection() as connection:
         tables = (find(connection, name),) if name else stream_tables(connection)
-        graph = defined(connection).graph
+        graph = graph_of(connection)
     found = []
     for table in tables:
         if table.is_populated:

@@ -35,3 +35,7 @@ class Frontier:
         if transaction < self.xmin:
             return True
         return transaction < self.xmax and transaction not in self.running
+
+    def covers(self, earlier: Frontier) -> bool:
+        """Whether everything that another snapshot sees is part of this one."""
+        return self.xmax >= earlier.xmax and not any(earlier.sees(running) for running in self.running)

@@ -45,12 +45,11 @@ def due(candidates: Sequence[Candidate], now: datetime, graph: Graph) -> tuple[S
     """
     known = {candidate.id: candidate for candidate in candidates}
     chosen: dict[StreamTableId, None] = {}
-    for table in graph.order:
-        if table in known:
-            # what an upstream commits in this tick is a pending change by the time its reader's turn comes
-            is_fed = not chosen.keys().isdisjoint(graph.upstream(table))
-            if _is_due(known[table], now, is_fed=is_fed):
-                chosen[table] = None
+    for table in graph.sorted(known):
+        # what an upstream commits in this tick is a pending change by the time its reader's turn comes
+        is_fed = not chosen.keys().isdisjoint(graph.upstream(table))
+        if _is_due(known[table], now, is_fed=is_fed):
+            chosen[table] = None
     return tuple(chosen)
 
 
@@ -60,12 +59,12 @@ def next_wake(candidates: Sequence[Candidate], now: datetime) -> datetime | None
     Always after `now`, also when something is due: whoever holds it may need a while.
     Requests and new definitions come at any time; the loop notices those at its own pace.
     """
-    moments = (_next_look(candidate, now) for candidate in candidates)
+    moments = (next_look(candidate, now) for candidate in candidates)
     return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _is_due(candidate: Candidate, now: datetime, *, is_fed: bool) -> bool:
-    if not _may_run(candidate) or _is_held_back(candidate, now):
+    if not may_run(candidate) or is_held_back(candidate, now):
         return False
     if candidate.status is Status.INITIALIZING or candidate.refresh_requested:
         return True
@@ -84,8 +83,9 @@ def _is_due(candidate: Candidate, now: datetime, *, is_fed: bool) -> bool:
             assert_never(candidate.schedule)
 
 
-def _next_look(candidate: Candidate, now: datetime) -> datetime | None:
-    if not _may_run(candidate):
+def next_look(candidate: Candidate, now: datetime) -> datetime | None:
+    """When time alone may make a stream table due; none if it never does."""
+    if not may_run(candidate):
         return None
     if candidate.retry_at is not None and candidate.retry_at > now:
         return candidate.retry_at
@@ -105,7 +105,7 @@ def _next_look(candidate: Candidate, now: datetime) -> datetime | None:
             assert_never(candidate.schedule)
 
 
-def _may_run(candidate: Candidate) -> bool:
+def may_run(candidate: Candidate) -> bool:
     """Whether time can ever make it due: an error without a time to retry needs a person."""
     match candidate.status:
         case Status.SUSPENDED:
@@ -118,7 +118,8 @@ def _may_run(candidate: Candidate) -> bool:
             assert_never(candidate.status)
 
 
-def _is_held_back(candidate: Candidate, now: datetime) -> bool:
+def is_held_back(candidate: Candidate, now: datetime) -> bool:
+    """Whether it waits after a failure."""
     return candidate.retry_at is not None and now < candidate.retry_at
 
 

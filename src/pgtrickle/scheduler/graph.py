@@ -31,6 +31,7 @@ class Graph:
 
     order: tuple[StreamTableId, ...]
     nodes: Mapping[StreamTableId, Node]
+    _position: Mapping[StreamTableId, int]
     _upstream: _Edges
     _downstream: _Edges
     _reaching: Mapping[StreamTableId, frozenset[RelationId]]
@@ -48,10 +49,15 @@ class Graph:
         return cls(
             order=order,
             nodes=MappingProxyType(known),
+            _position=MappingProxyType({table: position for position, table in enumerate(order)}),
             _upstream=MappingProxyType(upstream),
             _downstream=MappingProxyType(_reversed(upstream)),
             _reaching=MappingProxyType(_reaching(order, known, upstream)),
         )
+
+    def sorted(self, tables: Iterable[StreamTableId]) -> tuple[StreamTableId, ...]:
+        """Those of the stream tables that the graph knows, whoever is read before its readers."""
+        return tuple(sorted((t for t in tables if t in self._position), key=self._position.__getitem__))
 
     def upstream(self, table: StreamTableId) -> frozenset[StreamTableId]:
         """The stream tables that this one reads itself."""

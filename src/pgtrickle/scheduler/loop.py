@@ -1,45 +1,31 @@
-"""The sidecar's loop: look, decide, refresh, keep order, wait."""
+"""The sidecar's loop: look, decide, hand out, wait; a lost connection is taken up again."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from pgtrickle.catalog.tables import stream_table
-from pgtrickle.model.errors import (
-    Busy,
-    ConnectionFailed,
-    PgTrickleError,
-)
+from pgtrickle.model.errors import ConnectionFailed
 from pgtrickle.model.names import RelationName
-from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTableId
-from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.connection import DatabaseError, connect
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.story import Failure, Result, refresh_all
-from pgtrickle.scheduler.due import due
-from pgtrickle.scheduler.failing import note_failure
-from pgtrickle.scheduler.grouping import groups
-from pgtrickle.scheduler.observing import Definitions, Observation, observed
-from pgtrickle.scheduler.upkeep import rotate_buffers, tidy
+from pgtrickle.scheduler.caretaking import Caretaker
+from pgtrickle.scheduler.duty import Duty
+from pgtrickle.scheduler.refreshing import RefreshEvent
+from pgtrickle.scheduler.vitals import Vitals
+
+__all__ = ["POLL_SECONDS", "Loop", "RefreshEvent"]
 
 POLL_SECONDS = 0.1
-"""How long a change may wait until a tick sees it."""
-ROTATE_SECONDS = 2.0
-TIDY_SECONDS = 30.0
+"""How long a change may wait until a look sees it, where nobody wakes us."""
+LEAST_SECONDS = 0.02
+"""Looks are at least so far apart; what workers report is taken in meanwhile."""
 RECONNECT_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshEvent:
-    """Something that happened to a stream table."""
-
-    name: RelationName
-    at: datetime
-    outcome: RefreshOutcome | None = None
-    error: PgTrickleError | None = None
+WORKERS = 4
+"""How many units are refreshed at the same time."""
 
 
 @dataclass(slots=True)
@@ -48,82 +34,46 @@ class Loop:
 
     engine: Engine
     on_event: Callable[[RefreshEvent], None]
-    _known: Definitions | None = None
-    _rotated: float = field(default=0.0)
-    _tidied: float = field(default=0.0)
+    worker_pool_size: int = WORKERS
+    wake: threading.Event = field(default_factory=threading.Event)
+    vitals: Vitals = field(default_factory=Vitals)
 
     def serve(self, stop: threading.Event) -> None:
-        """Tick until stopped; a lost connection is taken up again."""
+        """Look until stopped."""
         while not stop.is_set():
             try:
-                self._serve(stop)
-            except ConnectionFailed as lost:
+                with self.duty() as duty:
+                    self._look_on(duty, stop)
+            except (ConnectionFailed, DatabaseError) as error:
+                lost = error if isinstance(error, ConnectionFailed) else _lost(error)
                 self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), error=lost))
                 stop.wait(RECONNECT_SECONDS)
 
-    def _serve(self, stop: threading.Event) -> None:
-        with self.engine.connection() as connection:
-            while not stop.is_set():
-                try:
-                    has_worked = self.tick(connection, stop)
-                except DatabaseError as error:
-                    # it may have failed because a definition changed under it
-                    self._known = None
-                    raise ConnectionFailed(
-                        f"a tick failed: {str(error).strip()}", hint="trying again"
-                    ) from error
-                if not has_worked:
-                    stop.wait(POLL_SECONDS)
+    @contextmanager
+    def duty(self) -> Iterator[Duty]:
+        """A stretch of duty on a connection of its own; at its end what runs is waited for."""
+        with connect(self.engine.dsn, autocommit=True, application_name="pgtrickle tick") as connection:
+            duty = Duty(self.engine, connection, self.on_event, self.vitals, self.worker_pool_size, self.wake)
+            caretaker = Caretaker(duty, listens=False)
+            caretaker.start()
+            try:
+                yield duty
+            finally:
+                duty.close()
+                caretaker.close()
 
-    def tick(self, connection: Connection, stop: threading.Event) -> bool:
-        """Look once, and refresh what is due; whether anything was."""
-        seen = observed(connection, self._known, self.engine)
-        self._known = seen.definitions
-        chosen = due(seen.candidates, seen.now, seen.definitions.graph)
-        has_worked = False
-        for group in groups(chosen, seen.definitions.graph):
-            if stop.is_set():
-                break
-            has_worked |= self._refreshed(connection, group, seen)
-        self._keep_order(connection)
-        return has_worked
+    def _look_on(self, duty: Duty, stop: threading.Event) -> None:
+        duty.turn()
+        while not stop.is_set():
+            was_woken = self.wake.wait(duty.seconds_to_timer(POLL_SECONDS))
+            self.wake.clear()
+            if was_woken and duty.seconds_since_look() < LEAST_SECONDS:
+                duty.follow_up()
+            else:
+                duty.turn()
 
-    def _refreshed(self, connection: Connection, group: tuple[StreamTableId, ...], seen: Observation) -> bool:
-        started, initiated_by = datetime.now(UTC), self._initiator(group, seen)
-        try:
-            results = refresh_all(self.engine, group, initiated_by=initiated_by, waits=False)
-        except Busy:
-            return False
-        except PgTrickleError as error:
-            results = self._all_failed(group, seen, error)
-        for result in results:
-            self._note(connection, result, started, initiated_by)
-        return any(not isinstance(r, RefreshOutcome) or r.action is not Action.SKIP for r in results)
 
-    def _initiator(self, group: tuple[StreamTableId, ...], seen: Observation) -> str:
-        asked = {candidate.id for candidate in seen.candidates if candidate.refresh_requested}
-        return "manual" if asked & set(group) else "scheduler"
-
-    def _all_failed(
-        self, group: tuple[StreamTableId, ...], seen: Observation, error: PgTrickleError
-    ) -> list[Result]:
-        with self.engine.connection() as connection:
-            return [Failure(stream_table(connection, table), error) for table in group]
-
-    def _note(self, connection: Connection, result: Result, started: datetime, initiated_by: str) -> None:
-        now = datetime.now(UTC)
-        if isinstance(result, RefreshOutcome):
-            if result.action is not Action.SKIP:
-                self.on_event(RefreshEvent(result.name, now, outcome=result))
-            return
-        note_failure(connection, result, started, initiated_by)
-        self.on_event(RefreshEvent(result.table.name, now, error=result.error))
-
-    def _keep_order(self, connection: Connection) -> None:
-        clock = time.monotonic()
-        if clock - self._rotated >= ROTATE_SECONDS:
-            self._rotated = clock
-            rotate_buffers(connection)
-        if clock - self._tidied >= TIDY_SECONDS:
-            self._tidied = clock
-            tidy(connection)
+def _lost(error: DatabaseError) -> ConnectionFailed:
+    lost = ConnectionFailed(f"a look at the database failed: {str(error).strip()}", hint="trying again")
+    lost.__cause__ = error
+    return lost

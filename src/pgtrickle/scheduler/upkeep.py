@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgtrickle.capture.repair import missing_triggers, repair
-from pgtrickle.capture.rotate import captured_sources, release_unused, rotate
+from pgtrickle.capture.rotate import release_unused, rotate, worth_rotating
 from pgtrickle.catalog.dependencies import forget_dropped
 from pgtrickle.catalog.outcomes import mark_reinit, prune
 from pgtrickle.model.errors import PgTrickleError
@@ -13,32 +13,25 @@ from pgtrickle.postgres.connection import Connection
 
 def rotate_buffers(connection: Connection) -> None:
     """Empty what all have read."""
-    for relation in captured_sources(connection):
-        connection.commit()
+    for relation in worth_rotating(connection):
         rotate(connection, relation)
-    connection.commit()
 
 
 def tidy(connection: Connection) -> None:
     """Forget what is gone, release what nobody reads, and mend triggers that are missing."""
     forget_dropped(connection)
-    connection.commit()
     release_unused(connection)
-    connection.commit()
     for trigger in missing_triggers(connection):
-        connection.commit()
         try:
             repair(connection, trigger.source)
         except PgTrickleError:
             # the table is busy or no longer ours; the next round tries again
-            connection.rollback()
             continue
         what = "off" if trigger.is_disabled else "missing"
         for table in _readers(connection, trigger.source):
             mark_reinit(connection, table, f"trigger {trigger.trigger} of {trigger.table} was {what}")
-        connection.commit()
-    prune(connection)
-    connection.commit()
+    with connection.transaction():
+        prune(connection)
 
 
 def _readers(connection: Connection, source: RelationId) -> list[StreamTableId]:

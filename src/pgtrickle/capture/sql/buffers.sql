@@ -80,6 +80,10 @@ begin
     else
         insert into %3$s (weight%4$s) select -1%5$s from %6$s union all select 1%5$s from %7$s;
     end if;
+    -- a statement that changed no row is nobody's business
+    if found then
+        %8$s
+    end if;
     return null;
 end
 $body$;
@@ -100,7 +104,8 @@ begin
             (select string_agg(', ' || pgtrickle.captured_expression(source, n), '' order by n)
                 from unnest(numbers) n),
             case when is_by_row then '(select old.*) r' else 'old_rows r' end,
-            case when is_by_row then '(select new.*) r' else 'new_rows r' end));
+            case when is_by_row then '(select new.*) r' else 'new_rows r' end,
+            pgtrickle.touching(source, is_by_row)));
     execute format('revoke all on function pgtrickle_changes.capture_%s() from public', source);
     update pgtrickle.pgt_sources s set shape = pgtrickle.capture_shape(source, s.columns_captured)
     where s.source_relid = source;

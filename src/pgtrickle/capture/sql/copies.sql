@@ -206,6 +206,9 @@ begin
     execute pgtrickle.comparison(source, format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer),
         captured.filled_at is null);
     get diagnostics changes = row_count;
+    if changes > 0 then
+        perform pgtrickle.touch(source);
+    end if;
     update pgtrickle.pgt_sources s set version = present, filled_at = coalesce(s.filled_at, clock_timestamp())
     where s.source_relid = source and (s.filled_at is null or s.version is distinct from present);
     return changes;

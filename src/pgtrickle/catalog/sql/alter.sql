@@ -42,7 +42,6 @@ begin
     update pgtrickle.pgt_stream_tables s
     set effective_refresh_mode = null, downgrade_reason = null
     where s.pgt_id = id and s.refresh_mode <> mode_before;
-    perform pgtrickle.raise_generation();
 end
 $$;
 
@@ -168,7 +167,6 @@ begin
         consecutive_errors = 0, retry_at = null,
         last_error = case when change_status.status = 'SUSPENDED' then s.last_error end
     where s.pgt_relid = relation_id;
-    perform pgtrickle.raise_generation();
 end
 $$;
 
@@ -223,7 +221,6 @@ begin
         consecutive_errors = 0, retry_at = null, last_error = null,
         needs_reinit = true, reinit_reason = 'repair was asked for'
     where s.pgt_relid = relation_id;
-    perform pgtrickle.raise_generation();
 end
 $$;
 

@@ -57,7 +57,6 @@ begin
     delete from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
     -- a table that is busy now is released by the sidecar later
     perform pgtrickle.release_source(source) from unnest(sources) source;
-    perform pgtrickle.raise_generation();
 end
 $$;
 

@@ -46,11 +46,6 @@ begin
 end
 $$;
 
--- raise_generation: tell every sidecar that a definition has changed, once this transaction commits.
-create or replace function pgtrickle.raise_generation() returns void
-language sql set search_path = pg_catalog, pg_temp
-as $$ insert into pgtrickle.pgt_generation default values $$;
-
 -- columns_of: names and types of a relation's columns, in order.
 create or replace function pgtrickle.columns_of(relation_id oid) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp
@@ -87,7 +82,7 @@ begin
     where d.pgt_id = id and d.source_type not in ('view', 'function')
     -- always in the same order, so that two of us cannot wait for each other
     order by d.source_relid;
-    perform pgtrickle.raise_generation();
+    perform pgtrickle.raise_generation(id);
 end
 $$;
 

@@ -1,0 +1,59 @@
+-- touched: which sources were written since a tick looked.
+-- Run as the sidecar's role, or inside a trigger function that runs as it.
+
+-- touching: the statements by which a writer leaves word that it wrote to a source, as text for its trigger
+-- function. One row for each statement; where every row fires the trigger, one for each transaction.
+-- The next writer of a source at rest wakes whoever listens: a notification takes a lock that all
+-- committing writers share, so only a few of them may send one.
+create or replace function pgtrickle.touching(source oid, is_by_row boolean) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+    select format(case when is_by_row then $body$
+        if coalesce(pg_catalog.current_setting('pgtrickle.touched_%1$s', true), '') operator(pg_catalog.=) '' then
+            perform pg_catalog.set_config('pgtrickle.touched_%1$s', 'yes', true);
+            %2$s
+        end if;
+        $body$ else '%2$s' end, source, format($body$
+        if (pg_catalog.date_part('epoch', pg_catalog.now())::bigint operator(pg_catalog./) 60)
+            operator(pg_catalog.%%) 2 operator(pg_catalog.=) 0
+        then
+            insert into pgtrickle_changes.touched_0 (source) select %1$s::pg_catalog.oid where %2$s;
+        else
+            insert into pgtrickle_changes.touched_1 (source) select %1$s::pg_catalog.oid where %2$s;
+        end if;
+        $body$, source, format($body$(
+            select pg_catalog.count(*) from pgtrickle_changes.wakes w
+            cross join lateral pg_catalog.pg_notify('pgtrickle_wake', '')
+            where w.source operator(pg_catalog.=) %1$s::pg_catalog.oid and w.until operator(pg_catalog.>) pg_catalog.now()
+            ) operator(pg_catalog.>=) 0$body$, source)))
+$$;
+
+-- touch: the same for changes that no trigger has written down.
+create or replace function pgtrickle.touch(source oid) returns void
+language sql set search_path = pg_catalog, pg_temp
+as $$ insert into pgtrickle_changes.touched_0 (source) values (source) $$;
+
+-- empty_touched: truncate a side that a snapshot taken long enough ago has seen all of. True if it is empty.
+-- Locks: ACCESS EXCLUSIVE on that side, only if free: whoever is writing to it has not been seen yet.
+create or replace function pgtrickle.empty_touched(side integer, seen pg_snapshot) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    name text := format('pgtrickle_changes.touched_%s', side);
+    is_unseen boolean;
+begin
+    if pg_relation_size(name::regclass) = 0 then
+        return true;
+    end if;
+    execute format('lock table %s in access exclusive mode nowait', name);
+    execute format('select exists (select from %s t where t.xid >= pg_snapshot_xmin($1) '
+        'and not pg_visible_in_snapshot(t.xid, $1))', name) into is_unseen using seen;
+    if is_unseen then
+        return false;
+    end if;
+    execute format('truncate %s', name);
+    return true;
+exception when lock_not_available then
+    return false;
+end
+$$;

@@ -1,0 +1,92 @@
+"""What a sidecar does beside its looks, in a thread of its own: order, signs of life, alarms."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.postgres.connection import Connection, DatabaseError, connect
+from pgtrickle.scheduler.duty import SIGHT_SECONDS, Behind, Duty
+from pgtrickle.scheduler.pending import pending
+from pgtrickle.scheduler.upkeep import rotate_buffers, tidy
+from pgtrickle.scheduler.vitals import leave, tell
+
+STEP_SECONDS = 0.5
+ROTATE_SECONDS = 2.0
+TIDY_SECONDS = 30.0
+CHECK_SECONDS = 60.0
+"""How often every buffer is asked, in case a change was touched by nobody."""
+
+
+@dataclass(slots=True)
+class Caretaker:
+    """Takes care of a database as long as the duty lasts; `listens` says whether wake-ups reach us."""
+
+    duty: Duty
+    listens: bool
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+    _last: dict[str, float] = field(default_factory=dict)
+    _snapshots: deque[tuple[float, Frontier]] = field(default_factory=deque)
+
+    def start(self) -> None:
+        """Begin, in a thread."""
+        self._last = {"check": time.monotonic()}
+        self._thread = threading.Thread(target=self._serve, name="caretaker", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End, and wait for the end."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        try:
+            with connect(
+                self.duty.engine.dsn, autocommit=True, application_name="pgtrickle care"
+            ) as connection:
+                while not self._stop.wait(STEP_SECONDS):
+                    self.step(connection)
+                leave(connection, self.duty.vitals)
+        except (DatabaseError, PgTrickleError) as error:
+            self.duty.report(ConnectionFailed(f"upkeep failed: {str(error).strip()}", hint="trying again"))
+
+    def step(self, connection: Connection) -> None:
+        """What is to be done now."""
+        if self.listens:
+            self.duty.alarms.keep(connection, self.duty.definitions.readers.keys())
+        if self._has_come("rotate", ROTATE_SECONDS):
+            rotate_buffers(connection)
+            self._empty_touched(connection)
+            self._tell(connection)
+        if self._has_come("tidy", TIDY_SECONDS):
+            tidy(connection)
+        if self._has_come("check", CHECK_SECONDS):
+            self.duty.report(Behind(*pending(connection, self.duty.definitions)))
+
+    def _tell(self, connection: Connection) -> None:
+        tell(connection, self.duty.vitals, **self.duty.workload(), more={"behind": self.duty.behind()})
+
+    def _empty_touched(self, connection: Connection) -> None:
+        """Empty what all sidecars have seen, or will miss and know it: they look more often than this."""
+        clock = time.monotonic()
+        if self.duty.seen is not None:
+            self._snapshots.append((clock, self.duty.seen))
+        seen = None
+        while self._snapshots and clock - self._snapshots[0][0] > 2 * SIGHT_SECONDS:
+            seen = self._snapshots.popleft()[1]
+        if seen is not None:
+            for side in (0, 1):
+                connection.execute("select pgtrickle.empty_touched(%s, %s::pg_snapshot)", (side, str(seen)))
+
+    def _has_come(self, what: str, seconds: float) -> bool:
+        clock = time.monotonic()
+        if clock - self._last.get(what, -seconds) < seconds:
+            return False
+        self._last[what] = clock
+        return True

@@ -1,0 +1,235 @@
+"""One stretch of a sidecar's duty: from connecting until the connection is lost or it is told to stop.
+
+A look at the database, what follows from it, units for the workers; nothing here waits for a refresh, nor
+for definitions to be read: both are done by others and come back through the inbox.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from queue import Empty, SimpleQueue
+
+from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.stream_table import StreamTableId
+from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.scheduler.board import Board
+from pgtrickle.scheduler.definitions import Definitions, Standing, loaded
+from pgtrickle.scheduler.pending import pending
+from pgtrickle.scheduler.refreshing import Done, RefreshEvent, carry_out
+from pgtrickle.scheduler.tick import Tick, look
+from pgtrickle.scheduler.units import Unit, units
+from pgtrickle.scheduler.vitals import Vitals
+from pgtrickle.scheduler.waking import Alarms
+from pgtrickle.scheduler.workers import Workers
+
+SIGHT_SECONDS = 10.0
+"""Whoever has not looked for longer may have missed what was emptied since, and starts over."""
+SLOW_MILLISECONDS = 1000.0
+"""A stream table whose last refresh took longer is a unit of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redefined:
+    """Definitions that were read anew; None for stream tables that are gone."""
+
+    definitions: Definitions
+    standings: dict[StreamTableId, Standing | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Stream tables found to have changes to follow that a snapshot sees."""
+
+    tables: frozenset[StreamTableId]
+    snapshot: Frontier
+
+
+@dataclass(slots=True)
+class Duty:
+    """What the loop's thread works with. `wake` is set whenever something has come into the inbox."""
+
+    engine: Engine
+    connection: Connection
+    on_event: Callable[[RefreshEvent], None]
+    vitals: Vitals
+    worker_pool_size: int
+    wake: threading.Event
+    alarms: Alarms = field(default_factory=Alarms)
+    seen: Frontier | None = None
+    _inbox: SimpleQueue[Done | Redefined | Behind | ConnectionFailed] = field(default_factory=SimpleQueue)
+    _board: Board = field(init=False)
+    _workers: Workers = field(init=False)
+    _initiators: dict[Unit, str] = field(default_factory=dict)
+    _milliseconds: dict[StreamTableId, float] = field(default_factory=dict)
+    _looked_at: float = field(init=False)
+    _now: datetime = field(init=False)
+    _redefining: threading.Thread | None = None
+    _to_redefine: set[StreamTableId] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        # changes from here on are noticed by looks; those before are asked of the buffers
+        tick = look(self.connection, None, has_views=False)
+        definitions, standings = loaded(self.connection)
+        self._board = Board(Definitions.of(definitions.values()), standings, self._follows_clock)
+        self._board.mark_behind(*pending(self.connection, self._board.definitions))
+        self.seen, self._now, self._looked_at = tick.snapshot, tick.now, time.monotonic()
+        self._workers = Workers(self.worker_pool_size, self._work)
+
+    @property
+    def definitions(self) -> Definitions:
+        """The stream tables as they are known now."""
+        return self._board.definitions
+
+    def turn(self) -> None:
+        """Take in what has come, look once, and give the workers what is due."""
+        self._take_in()
+        self._look()
+        self._dispatch()
+
+    def follow_up(self) -> None:
+        """The same without looking: what has come may have made something due."""
+        self._take_in()
+        self._dispatch()
+
+    def seconds_since_look(self) -> float:
+        """How long ago the last look was."""
+        return time.monotonic() - self._looked_at
+
+    def seconds_to_timer(self, most: float) -> float:
+        """How long nothing becomes due by time alone, at most so long."""
+        timer = self._board.next_timer()
+        return most if timer is None else max(0.0, min(most, (timer - self._clock()).total_seconds()))
+
+    def is_idle(self) -> bool:
+        """Whether nothing runs, waits, or has to be taken in."""
+        return self._inbox.empty() and not self._board.in_hand and self._redefining is None
+
+    def workload(self) -> dict[str, int]:
+        """How many workers there are, how many are busy, how many units wait."""
+        workers = self._workers
+        return {"workers": workers.limit, "busy": workers.busy(), "queued": workers.queued()}
+
+    def behind(self) -> int:
+        """How many stream tables have changes to follow."""
+        return self._board.behind()
+
+    def report(self, message: Redefined | Behind | Done | ConnectionFailed) -> None:
+        """Put something into the inbox, from any thread."""
+        self._inbox.put(message)
+        self.wake.set()
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Start nothing more and wait for what runs; whether it ended in time."""
+        return self._workers.close(timeout)
+
+    def _follows_clock(self, table: StreamTableId) -> bool:
+        # what this process has not compiled yet may follow the clock
+        compiled = self.engine.known(table)
+        return compiled is None or compiled.follows_clock
+
+    def _clock(self) -> datetime:
+        return self._now + timedelta(seconds=self.seconds_since_look())
+
+    def _look(self) -> None:
+        if self.seconds_since_look() > SIGHT_SECONDS:
+            raise ConnectionFailed(
+                "the sidecar has not looked at the database for long", hint="starting over"
+            )
+        started = time.perf_counter()
+        tick = look(self.connection, self.seen, has_views=self.definitions.has_views)
+        self.seen, self._now, self._looked_at = tick.snapshot, tick.now, time.monotonic()
+        self.alarms.touched(tick.touched)
+        self._redefine(tick)
+        self._board.notice(tick)
+        self.vitals.looked((time.perf_counter() - started) * 1000)
+
+    def _take_in(self) -> None:
+        while True:
+            try:
+                message = self._inbox.get_nowait()
+            except Empty:
+                return
+            match message:
+                case Done():
+                    self._finish(message)
+                case Redefined():
+                    self._redefining = None
+                    self._board.swap(message.definitions, message.standings)
+                case Behind():
+                    self._board.mark_behind(message.tables, message.snapshot)
+                case ConnectionFailed():
+                    raise message
+
+    def _finish(self, done: Done) -> None:
+        self._initiators.pop(done.unit, None)
+        for table in done.unit.tables:
+            definition = self.definitions.tables.get(table)
+            if definition is not None and definition.name in done.milliseconds:
+                self._milliseconds[table] = done.milliseconds[definition.name]
+        self._board.finished(done.unit.tables, done.standings, done.left_out, self._clock())
+
+    def _dispatch(self) -> None:
+        chosen = self._board.take_due(self._clock())
+        if not chosen:
+            return
+        submitted = []
+        for unit in units(chosen, self.definitions.graph, slow=self._slow(chosen)):
+            self._board.in_hand.update(unit.tables)
+            is_asked = any(map(self._board.is_requested, unit.tables))
+            self._initiators[unit] = "manual" if is_asked else "scheduler"
+            submitted.append((unit, (not is_asked,)))
+        self._workers.submit(submitted)
+
+    def _slow(self, tables: tuple[StreamTableId, ...]) -> set[StreamTableId]:
+        """Those that load all of their rows, or took long the last time."""
+        standings = self._board.standings
+        return {
+            table
+            for table in tables
+            if not standings[table].is_populated
+            or standings[table].needs_reinit
+            or self._milliseconds.get(table, 0.0) >= SLOW_MILLISECONDS
+        }
+
+    def _work(self, unit: Unit) -> None:
+        """In a worker's thread."""
+        try:
+            by = self._initiators.get(unit, "scheduler")
+            self.report(carry_out(self.engine, unit, by, self.on_event, self.vitals))
+        except ConnectionFailed as lost:
+            self.report(lost)
+        except Exception as error:
+            # the loop must hear of it, or these tables would stay in hand for ever
+            broken = ConnectionFailed(
+                f"a worker broke off: {type(error).__name__}: {error}", hint="starting over"
+            )
+            broken.__cause__ = error
+            self.report(broken)
+
+    def _redefine(self, tick: Tick) -> None:
+        """Have changed definitions read beside the running ones."""
+        if tick.is_all_redefined:
+            self._to_redefine |= self.definitions.tables.keys()
+        self._to_redefine |= tick.redefined
+        if self._to_redefine and self._redefining is None:
+            ids, self._to_redefine = frozenset(self._to_redefine), set()
+            self._redefining = threading.Thread(
+                target=self._read_definitions, args=(ids, self.definitions), name="definitions", daemon=True
+            )
+            self._redefining.start()
+
+    def _read_definitions(self, ids: frozenset[StreamTableId], known: Definitions) -> None:
+        try:
+            with self.engine.connection() as connection:
+                present, standings = loaded(connection, sorted(ids))
+            self.report(Redefined(known.replaced(ids, present), {i: standings.get(i) for i in ids}))
+        except (DatabaseError, PgTrickleError) as error:
+            self.report(
+                ConnectionFailed(f"definitions cannot be read: {str(error).strip()}", hint="trying again")
+            )

@@ -1,0 +1,119 @@
+"""What a worker does with a unit: refresh it, write failures down, and look where its tables stand now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pgtrickle.catalog.tables import stream_table
+from pgtrickle.model.errors import (
+    Busy,
+    ConnectionFailed,
+    PgTrickleError,
+    RefreshFailed,
+    UnknownStreamTable,
+)
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTableId
+from pgtrickle.postgres.connection import DatabaseError
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.story import Failure, Result, refresh_all
+from pgtrickle.scheduler.definitions import Standing, loaded
+from pgtrickle.scheduler.failing import note_failure
+from pgtrickle.scheduler.units import Unit
+from pgtrickle.scheduler.vitals import Vitals
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshEvent:
+    """Something that happened to a stream table, or to the sidecar where it has no name."""
+
+    name: RelationName
+    at: datetime
+    outcome: RefreshOutcome | None = None
+    error: PgTrickleError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A unit that has ended: where its tables stand, and which of them another session holds."""
+
+    unit: Unit
+    standings: Mapping[StreamTableId, Standing]
+    left_out: frozenset[StreamTableId]
+    milliseconds: Mapping[RelationName, float]
+
+
+def carry_out(
+    engine: Engine,
+    unit: Unit,
+    initiated_by: str,
+    on_event: Callable[[RefreshEvent], None],
+    vitals: Vitals,
+) -> Done:
+    """Refresh the tables of a unit; ConnectionFailed where the database itself is gone."""
+    started = datetime.now(UTC)
+    try:
+        results = _results(engine, unit, initiated_by)
+        for result in results:
+            _note(engine, result, started, initiated_by, on_event, vitals)
+        with engine.connection() as connection:
+            definitions, standings = loaded(connection, unit.tables)
+    except DatabaseError as error:
+        raise ConnectionFailed(f"a refresh was cut off: {str(error).strip()}", hint="trying again") from error
+    told = {_name(result) for result in results}
+    left_out = frozenset(i for i, definition in definitions.items() if definition.name not in told)
+    took = {r.name: r.milliseconds for r in results if isinstance(r, RefreshOutcome)}
+    return Done(unit, standings, left_out, took)
+
+
+def _results(engine: Engine, unit: Unit, initiated_by: str) -> list[Result]:
+    """What became of each table; where they cannot be refreshed together, each is tried alone."""
+    try:
+        return refresh_all(engine, unit.tables, initiated_by=initiated_by, waits=False)
+    except Busy:
+        return []
+    except (ConnectionFailed, DatabaseError):
+        raise
+    except Exception as error:
+        # whatever breaks a refresh must not stop the sidecar, nor the other tables
+        if len(unit.tables) == 1:
+            return _failed(engine, unit.tables[0], error)
+    return [result for table in unit.tables for result in _results(engine, Unit((table,)), initiated_by)]
+
+
+def _failed(engine: Engine, table: StreamTableId, error: Exception) -> list[Result]:
+    if not isinstance(error, PgTrickleError):
+        told = RefreshFailed(f"the refresh broke off: {type(error).__name__}: {error}")
+        told.__cause__ = error
+        error = told
+    with engine.connection() as connection:
+        try:
+            return [Failure(stream_table(connection, table), error)]
+        except UnknownStreamTable:
+            return []
+
+
+def _note(
+    engine: Engine,
+    result: Result,
+    started: datetime,
+    initiated_by: str,
+    on_event: Callable[[RefreshEvent], None],
+    vitals: Vitals,
+) -> None:
+    now = datetime.now(UTC)
+    if isinstance(result, RefreshOutcome):
+        vitals.refreshed(result.action)
+        if result.action is not Action.SKIP:
+            on_event(RefreshEvent(result.name, now, outcome=result))
+        return
+    vitals.counted("failures")
+    with engine.connection() as connection:
+        note_failure(connection, result, started, initiated_by)
+    on_event(RefreshEvent(result.table.name, now, error=result.error))
+
+
+def _name(result: Result) -> RelationName:
+    return result.name if isinstance(result, RefreshOutcome) else result.table.name
