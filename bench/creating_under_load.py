@@ -16,10 +16,9 @@ from bench.crowd import Crowd, crowd
 from bench.figures import Figure, at_most
 from bench.serving import serving
 from bench.stage import Place, Stage
+from pgtrickle.scheduler.loop import POLL_SECONDS
 from tests.fixtures.waiting import eventually
 
-TICK = 0.1
-"""Seconds between ticks, as the sidecar ticks."""
 WATCHED = 2.0
 """Seconds after each creation, and as many without one."""
 WITH, WITHOUT = "with a creation", "without"
@@ -43,7 +42,7 @@ def creating_under_load(stage: Stage) -> list[Figure]:
                     stretches[side].append((begun, place.now()))
         starts, waits = _starts(place), _waits(place)
     gaps = {side: [_longest(starts, *times) for times in taken] for side, taken in stretches.items()}
-    delay = (median(gaps[WITH]) - median(gaps[WITHOUT])) / TICK
+    delay = (median(gaps[WITH]) - median(gaps[WITHOUT])) / POLL_SECONDS
     note = ", ".join(f"{side}: longest pause {median(found) * 1000:.4g} ms" for side, found in gaps.items())
     reached = f"{len(waits)} of {stage.sizes.creations} reached"
     first = Figure("from its creation to its first refresh", None, note=reached)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from statistics import median
 
@@ -13,13 +12,11 @@ from bench.timing import milliseconds, percentile
 from pgtrickle.model.stream_table import Action
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.scheduler.loop import Loop, RefreshEvent
+from pgtrickle.scheduler.loop import POLL_SECONDS, Loop, RefreshEvent
 from tests.fixtures.waiting import eventually
 
 LIMITS = (20.0, 100.0)
 WARMING = 5
-PACE = 0.1
-"""Seconds between ticks, as the sidecar ticks."""
 LONGEST = 120.0
 """Seconds after which no further tick is measured."""
 
@@ -50,16 +47,15 @@ def idle_ticks(place: Place, count: int) -> list[float]:
     took: list[float] = []
     engine = Engine(place.dsn, _no_spark)
     try:
-        loop, stop = Loop(engine, _no_refresh), threading.Event()
-        started = time.perf_counter()
-        with engine.connection() as connection:
+        with Loop(engine, _no_refresh).duty() as duty:
+            started = time.perf_counter()
             for number in range(WARMING + count):
-                if time.perf_counter() - started > LONGEST and took:
+                if took and time.perf_counter() - started > LONGEST:
                     break
-                tick = milliseconds(lambda: loop.tick(connection, stop))
+                tick = milliseconds(duty.turn)
                 if number >= WARMING:
                     took.append(tick)
-                time.sleep(PACE)
+                time.sleep(POLL_SECONDS)
     finally:
         engine.close()
     return took
@@ -67,15 +63,18 @@ def idle_ticks(place: Place, count: int) -> list[float]:
 
 def _check(group: Crowd) -> None:
     """One change of one source refreshes whoever follows it, and nobody else."""
-    source = group.sources[-1]
-    engine, stop = group.place.trickle.engine, threading.Event()
-    events: list[RefreshEvent] = []
-    loop = Loop(engine, events.append)
-    with engine.connection() as connection:
-        loop.tick(connection, stop)
+    source, events = group.sources[-1], list[RefreshEvent]()
+    with Loop(group.place.trickle.engine, events.append).duty() as duty:
+        duty.turn()
+        assert duty.is_idle(), "something was due before anything had changed"
         # of a kind that every one of them keeps
         group.change([source], row=8)
-        eventually(lambda: not loop.tick(connection, stop))
+
+        def is_done() -> bool:
+            duty.turn()
+            return duty.is_idle() and len(events) >= len(group.following(source))
+
+        eventually(is_done, seconds=60)
     outcomes = [event.outcome for event in events if event.outcome]
     told = {outcome.name.name for outcome in outcomes if outcome.action is Action.DIFFERENTIAL}
     failed = [event.error for event in events if event.error]

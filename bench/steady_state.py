@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from statistics import median
@@ -19,6 +19,7 @@ from bench.stage import Place, Stage
 from bench.timing import percentile
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.scheduler.graph import Graph
+from pgtrickle.scheduler.units import Unit
 
 GROUPED, ALONE = "as it is", "one action for each table"
 CHANGED = 5
@@ -99,8 +100,8 @@ def _write(place: Place, sources: Sequence[str], seconds: int) -> list[Change]:
 def _one_by_one() -> Iterator[None]:
     """The sidecar refreshes each stream table by itself while this is open."""
 
-    def alone(due: Sequence[StreamTableId], graph: Graph) -> list[tuple[StreamTableId, ...]]:
-        return [(table,) for table in due]
+    def alone(due: Sequence[StreamTableId], graph: Graph, *, slow: Collection[StreamTableId]) -> list[Unit]:
+        return [Unit((table,)) for table in due]
 
-    with patch("pgtrickle.scheduler.loop.groups", new=alone):
+    with patch("pgtrickle.scheduler.duty.units", new=alone):
         yield
