@@ -11,17 +11,22 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from bench.beside_the_application import beside_the_application
 from bench.bulk_insert import bulk_insert
+from bench.chains import chains
+from bench.creating_under_load import creating_under_load
 from bench.distributed_read import distributed_read
 from bench.figures import Figure
 from bench.first_load import first_load
 from bench.idle_tick import idle_tick
 from bench.machine import load, machine
+from bench.many_ticks import many_ticks
 from bench.refresh_cost import refresh_cost
 from bench.refresh_growth import refresh_growth
 from bench.report import print_details, table_of, write_json
 from bench.single_inserts import single_inserts
 from bench.stage import QUICK, Sizes, Stage, stage
+from bench.steady_state import steady_state
 from bench.through_pooler import through_pooler
 from bench.tpch.measurement import tpch
 from tests.tpch.published import NAMES
@@ -30,6 +35,11 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "refresh_cost": refresh_cost,
     "refresh_growth": refresh_growth,
     "idle_tick": idle_tick,
+    "many_ticks": many_ticks,
+    "creating_under_load": creating_under_load,
+    "chains": chains,
+    "steady_state": steady_state,
+    "beside_the_application": beside_the_application,
     "single_inserts": single_inserts,
     "bulk_insert": bulk_insert,
     "distributed_read": distributed_read,

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,13 @@ from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.pipeline.session import Spark, open_spark
 from tests.tpch.published import NAMES
 
-SETTINGS: Final = {"shared_buffers": "1GB", "fsync": "on", "max_connections": "60"}
+SETTINGS: Final = {
+    "shared_buffers": "1GB",
+    "fsync": "on",
+    "max_connections": "60",
+    # freshness is counted from commit to commit
+    "track_commit_timestamp": "on",
+}
 JDBC_DRIVER: Final = Path("/usr/share/java/postgresql.jar")
 
 Connection = psycopg.Connection[Any]
@@ -38,6 +45,16 @@ class Sizes:
     ticks: int = 200
     seconds: int = 5
     bulk: int = 10_000
+    many_tables: tuple[int, int] = (1_000, 10_000)
+    busy_tables: int = 1_000
+    creations: int = 15
+    chain: int = 10
+    wide: int = 20
+    chain_rounds: int = 20
+    steady_tables: int = 200
+    steady_sources: int = 10
+    steady_seconds: int = 60
+    beside_tables: int = 100
     tpch_scales: tuple[float, ...] = (0.1, 1.0)
     tpch_queries: tuple[str, ...] = NAMES
     tpch_rounds: int = 3
@@ -51,6 +68,16 @@ QUICK: Final = Sizes(
     long_rounds=2,
     ticks=20,
     seconds=1,
+    many_tables=(50, 100),
+    busy_tables=20,
+    creations=2,
+    chain=3,
+    wide=2,
+    chain_rounds=2,
+    steady_tables=8,
+    steady_sources=2,
+    steady_seconds=3,
+    beside_tables=10,
     tpch_scales=(0.01, 0.02),
     tpch_rounds=1,
 )
@@ -93,6 +120,13 @@ class Place:
         """The id by which the scheduler refreshes the stream table of that name."""
         with self.trickle.engine.connection() as connection:
             return find(connection, name).id
+
+    def now(self) -> datetime:
+        """The server's own clock."""
+        row = self.connection.execute("select clock_timestamp()").fetchone()
+        assert row is not None
+        assert isinstance(row[0], datetime)
+        return row[0]
 
     def settle(self) -> None:
         """Write out what loading left behind, so that it is not paid by what is measured next."""

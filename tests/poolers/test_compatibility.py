@@ -121,8 +121,8 @@ def test_refreshes_are_told_on_both_channels_unless_the_table_is_compatible(orde
 
 def test_a_failure_is_told_without_the_values_that_it_is_about(orders, app, database, direct):
     app.execute(
-        "select pgtrickle.create_stream_table('shares', 'select id, (''secret '' || id)::int as n from orders',"
-        " schedule => null)"
+        "select pgtrickle.create_stream_table('shares',"
+        " 'select id, (''secret '' || id)::int as n from orders', schedule => null)"
     )
     with database.connect(APP, autocommit=True) as listener:
         listener.execute(f"listen {CHANNELS[0]}")

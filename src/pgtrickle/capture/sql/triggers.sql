@@ -15,7 +15,7 @@ $$;
 -- A row trigger of a partitioned table is handed down to its partitions by PostgreSQL.
 create or replace function pgtrickle.wanted_triggers(source oid, trigger_level text)
 returns table (relation_id oid, trigger_name name, event text, trigger_id oid, enabled "char")
-language sql stable set search_path = pg_catalog, pg_temp
+language sql stable rows 4 set search_path = pg_catalog, pg_temp
 as $$
     select t.id, w.name, e.event, g.oid, g.tgenabled
     from pgtrickle.tree_of(source) t(id)

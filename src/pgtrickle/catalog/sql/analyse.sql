@@ -2,11 +2,13 @@
 -- The query is given as a (temporary) view, so that PostgreSQL itself has parsed and resolved it.
 -- All of these run as the sidecar's role. What PostgreSQL does not record in pg_depend (its own
 -- catalogs and functions, whole rows, volatility) is read from the stored form of the rule.
+-- Each says how few rows it returns: expecting the usual thousand, PostgreSQL would read a whole system
+-- catalog to join them, and every new stream table would cost more than the one before.
 
 -- rules_of: the rule of the view and of every view below it, with the role that PostgreSQL checks there.
 create or replace function pgtrickle.rules_of(query_view oid, reader oid)
 returns table (view_id oid, rule_id oid, checked_as oid, action text)
-language sql stable set search_path = pg_catalog, pg_temp
+language sql stable rows 2 set search_path = pg_catalog, pg_temp
 as $$
     with recursive reached(view_id, checked_as) as (
         select query_view, reader
@@ -27,7 +29,7 @@ $$;
 -- relations_of: every relation the query reads, directly or through views, with the columns it uses.
 create or replace function pgtrickle.relations_of(query_view oid, reader oid)
 returns table (relation_id oid, checked_as oid, columns smallint[])
-language sql stable set search_path = pg_catalog, pg_temp
+language sql stable rows 5 set search_path = pg_catalog, pg_temp
 as $$
     with rules as (select * from pgtrickle.rules_of(query_view, reader)),
     named as (
@@ -55,7 +57,7 @@ $$;
 
 -- functions_of: every function the query calls: by name, as operator, cast, aggregate, or check of a domain.
 create or replace function pgtrickle.functions_of(query_view oid, reader oid) returns setof oid
-language sql stable set search_path = pg_catalog, pg_temp
+language sql stable rows 20 set search_path = pg_catalog, pg_temp
 as $$
     with recursive rules as (select * from pgtrickle.rules_of(query_view, reader)),
     called(id) as (
@@ -203,7 +205,7 @@ $$;
 
 -- tree_of: a table, its partitions and its children at every level.
 create or replace function pgtrickle.tree_of(relation_id oid) returns setof oid
-language sql stable set search_path = pg_catalog, pg_temp
+language sql stable rows 2 set search_path = pg_catalog, pg_temp
 as $$
     with recursive tree(id) as (
         select relation_id
