@@ -1,0 +1,108 @@
+"""Sidecars that run: woken by a write, told of new definitions, several of them at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgtrickle.commands.look import sidecars
+from pgtrickle.commands.verify import verify
+from pgtrickle.model.stream_table import Action
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.scheduler import loop
+from tests.fixtures.databases import TRICKLE
+from tests.fixtures.sidecars import running
+from tests.fixtures.waiting import eventually
+
+SUMS = "select customer, sum(amount) as total from orders group by customer"
+
+
+@pytest.fixture
+def orders(source):
+    return source(
+        "orders(id int primary key, customer int, amount int)",
+        rows=[(1, 1, 10), (2, 1, 5), (3, 2, 7), (4, None, 1)],
+    )
+
+
+def created(app, name: str, query: str, schedule: str = "calculated") -> None:
+    app.execute("select pgtrickle.create_stream_table(%s, %s, %s)", (name, query, schedule))
+
+
+def is_armed(admin) -> bool:
+    return bool(admin.execute("select count(*) from pgtrickle_changes.wakes").fetchone()[0])
+
+
+def test_a_write_to_a_source_at_rest_wakes_the_sidecar(orders, app, admin, engine, dsn, monkeypatch):
+    created(app, "sums", SUMS)
+    with running(engine, listen_dsn=dsn) as sidecar:
+        eventually(lambda: sidecar.has_refreshed("sums", Action.REINITIALIZE))
+        eventually(lambda: is_armed(admin))
+        # from here on nothing but a wake-up can bring a look
+        monkeypatch.setattr(loop, "POLL_SECONDS", 300.0)
+        eventually(lambda: sidecar.loop.vitals.told()["ticks"] > 0)
+        orders.change("insert into orders values (5, 2, 1)")
+        eventually(lambda: sidecar.has_refreshed("sums", Action.DIFFERENTIAL))
+    assert not sidecar.errors()
+
+
+def test_stream_tables_created_altered_and_dropped_under_a_running_sidecar(orders, app, engine):
+    with running(engine) as sidecar:
+        created(app, "sums", SUMS)
+        created(app, "top", "select max(total) as most from sums")
+        eventually(lambda: sidecar.has_refreshed("top", Action.REINITIALIZE))
+        orders.change("insert into orders values (5, 2, 100)")
+        eventually(lambda: sidecar.has_refreshed("top", Action.DIFFERENTIAL))
+        app.execute(
+            "select pgtrickle.alter_stream_table('top', query => 'select min(total) as most from sums')"
+        )
+        eventually(lambda: app.execute("select most from top").fetchone() == (1,))
+        app.execute("select pgtrickle.drop_stream_table('top')")
+        orders.change("insert into orders values (6, 3, 1)")
+        eventually(lambda: app.execute("select count(*) from sums").fetchone() == (4,))
+    assert not sidecar.errors()
+    assert len(verify(engine, None)) == 1
+
+
+@pytest.mark.parametrize("size", [0, 3])
+def test_any_number_of_workers_keeps_everything_fresh(orders, source, app, engine, size):
+    people = source("people(id int primary key, name text)", rows=[(1, "a"), (2, "b")])
+    created(app, "sums", SUMS)
+    created(app, "named", "select p.name, s.total from people p join sums s on s.customer = p.id", "500ms")
+    created(app, "counted", "select count(*) as n from people")
+    with running(engine, worker_pool_size=size) as sidecar:
+        eventually(lambda: sidecar.has_refreshed("named"))
+        for number in range(5, 15):
+            orders.change(f"insert into orders values ({number}, 2, {number})")
+            people.change(f"insert into people values ({number}, 'x')")
+        total = 7 + sum(range(5, 15))
+        expected = [("a", 15), ("b", total)]
+        eventually(lambda: app.execute("select name, total from named order by 1").fetchall() == expected)
+        eventually(lambda: app.execute("select n from counted").fetchall() == [(12,)])
+    assert not sidecar.errors()
+    assert len(verify(engine, None)) == 3
+
+
+def test_two_sidecars_share_the_work_and_double_nothing(orders, app, engine, database, spark):
+    created(app, "sums", SUMS)
+    created(app, "seen", "select id, amount from orders")
+    other = Engine(engine.dsn, lambda: spark)
+    try:
+        with running(engine) as first, running(other) as second:
+            eventually(lambda: len([s for s in sidecars(database.dsn(TRICKLE)) if s.is_alive]) == 2)
+            for number in range(5, 25):
+                orders.change(
+                    f"insert into orders values ({number}, 2, 1)", "delete from orders where id = 1"
+                )
+            eventually(lambda: app.execute("select count(*) from seen").fetchone() == (23,))
+            eventually(lambda: app.execute("select total from sums where customer = 2").fetchone() == (27,))
+            status = app.execute(
+                "select sidecars, quota from pgtrickle.worker_allocation_status()"
+            ).fetchone()
+        assert status == (2, 2 * loop.WORKERS)
+        assert not first.errors()
+        assert not second.errors()
+        assert len(verify(engine, None)) == 2
+        assert sidecars(database.dsn(TRICKLE)) == []
+    finally:
+        other._spark = None
+        other.close()
