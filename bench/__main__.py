@@ -17,12 +17,15 @@ from bench.figures import Figure
 from bench.first_load import first_load
 from bench.idle_tick import idle_tick
 from bench.machine import load, machine
+from bench.recalling import recalling
 from bench.refresh_cost import refresh_cost
 from bench.refresh_growth import refresh_growth
 from bench.report import print_details, table_of, write_json
+from bench.row_hashing import row_hashing
 from bench.single_inserts import single_inserts
 from bench.stage import QUICK, Sizes, Stage, stage
 from bench.tpch.measurement import tpch
+from bench.wide_tables import wide_tables
 from tests.tpch.published import NAMES
 
 MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
@@ -33,6 +36,9 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "bulk_insert": bulk_insert,
     "distributed_read": distributed_read,
     "first_load": first_load,
+    "recalling": recalling,
+    "wide_tables": wide_tables,
+    "row_hashing": row_hashing,
     "tpch": tpch,
 }
 RESULTS: Final = Path(__file__).parent / "results"
