@@ -9,6 +9,7 @@ from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Definition
 from pgtrickle.plan.compiled import compiled, regenerated
+from pgtrickle.plan.program import Program
 
 INTEGER = PgType("integer", "integer", "b", "N")
 BIGINT = PgType("bigint", "bigint", "b", "N")
@@ -20,11 +21,15 @@ _Outputs = Sequence[tuple[str, PgType]]
 
 def build(name: str, columns: int) -> int:
     """Compile a query over so many columns, without PostgreSQL's part of it; the length of its programs."""
-    definition = _definition(name, columns)
-    regenerated(definition.query)
-    found = compiled(definition, lambda rows, asked: [INTEGER for _ in asked])
-    programs = [found.initial(), found.program(frozenset({A})), found.program(frozenset({A, B}))]
-    return sum(len(program.spark_sql) for program in programs if program is not None)
+    regenerated(_definition(name, columns).query)
+    return sum(len(program.spark_sql) for program in programs(name, columns))
+
+
+def programs(name: str, columns: int) -> list[Program]:
+    """The programs of the first load, of a change of the first table, and of a change of both."""
+    found = compiled(_definition(name, columns), lambda rows, asked: [INTEGER for _ in asked])
+    made = [found.initial(), found.program(frozenset({A})), found.program(frozenset({A, B}))]
+    return [program for program in made if program is not None]
 
 
 def _definition(name: str, columns: int) -> Definition:
