@@ -21,14 +21,17 @@ from bench.first_load import first_load
 from bench.idle_tick import idle_tick
 from bench.machine import load, machine
 from bench.many_ticks import many_ticks
+from bench.recalling import recalling
 from bench.refresh_cost import refresh_cost
 from bench.refresh_growth import refresh_growth
 from bench.report import print_details, table_of, write_json
+from bench.row_hashing import row_hashing
 from bench.single_inserts import single_inserts
 from bench.stage import QUICK, Sizes, Stage, stage
 from bench.steady_state import steady_state
 from bench.through_pooler import through_pooler
 from bench.tpch.measurement import tpch
+from bench.wide_tables import wide_tables
 from tests.tpch.published import NAMES
 
 MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
@@ -45,6 +48,9 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "distributed_read": distributed_read,
     "first_load": first_load,
     "through_pooler": through_pooler,
+    "recalling": recalling,
+    "wide_tables": wide_tables,
+    "row_hashing": row_hashing,
     "tpch": tpch,
 }
 RESULTS: Final = Path(__file__).parent / "results"

@@ -39,6 +39,12 @@ class Column:
     def is_matched_by_text(self) -> bool:
         return self.match.endswith(")::text")
 
+    @property
+    def is_alike_when_equal(self) -> bool:
+        """Whether values that are matched are the same to every reader; decimals of a fixed scale are."""
+        is_fixed = self.pg_type.startswith("numeric(")
+        return is_fixed or self.is_matched_by_text or self.pg_type in _ALIKE_WHEN_EQUAL
+
     def value(self, matched: sql.Composable) -> sql.Composable:
         """The column's value from what it is matched by."""
         return typed(matched, self.pg_type) if self.is_matched_by_text else matched
@@ -144,11 +150,8 @@ def _folded(stored: Stored) -> sql.Composed:
     group_by: list[sql.Composable] = list(numbered("m", count, "x"))
     if stored.key is not None:
         # 1.0 and 1.00 are equal, yet a reader sees which of them stands there
-        group_by += [
-            sql.SQL("{}::text").format(value)
-            for column, value in zip(stored.columns, values, strict=True)
-            if column.pg_type not in _ALIKE_WHEN_EQUAL and not column.is_matched_by_text
-        ]
+        pairs = zip(stored.columns, values, strict=True)
+        group_by += [_look(column).format(value) for column, value in pairs if not column.is_alike_when_equal]
     # in the innermost scope only the table's own names are seen, so theirs cannot meet ours
     return sql.SQL(
         "select {matched}, sum(w.weight)::bigint as n from weighted w"
@@ -160,6 +163,11 @@ def _folded(stored: Stored) -> sql.Composed:
         named=listed(aliased(values, stored.names)),
         group_by=listed(group_by),
     )
+
+
+def _look(column: Column) -> sql.SQL:
+    """What tells equal values apart that a reader sees the difference of; a text only where it must be."""
+    return sql.SQL("scale({})" if column.pg_type == "numeric" else "{}::text")
 
 
 def _delta(stored: Stored) -> sql.Composed:

@@ -24,7 +24,7 @@ class CompiledFrom:
 
 
 def compiled_from(connection: Connection, table: StreamTableId) -> CompiledFrom:
-    """What the compilation of a stream table's query depends on, beside its sources as they are."""
+    """What the compilation of a stream table's query depends on, beside its row in the catalog."""
     row = connection.execute(load(_PACKAGE, "sql/compiled_from.sql"), {"id": table}).fetchone()
     assert row is not None
     return CompiledFrom(*row)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context, Definition, Typer
+from pgtrickle.plan.analysis.limits import MAX_DEPTH, exceeded
 from pgtrickle.plan.analysis.query import Block, analysed, parse
 from pgtrickle.plan.clock import has_clock, require_followable
 from pgtrickle.plan.dialect import written
@@ -81,11 +82,22 @@ class Compiled(Following):
 
 def regenerated(query: str) -> str:
     """The query as our parser understood it; PostgreSQL must find it the same as the original."""
-    return written(parse(query))
+    try:
+        return written(parse(query))
+    except RecursionError:
+        raise exceeded("MAX_DEPTH", MAX_DEPTH) from None
 
 
 def compiled(definition: Definition, typer: Typer) -> Compiled:
     """Compile a query, or refuse it with the reason why deltas cannot follow it."""
+    try:
+        return _compiled(definition, typer)
+    except RecursionError:
+        # rewriting can make a tree deeper than it was
+        raise exceeded("MAX_DEPTH", MAX_DEPTH) from None
+
+
+def _compiled(definition: Definition, typer: Typer) -> Compiled:
     context = Context(definition, typer)
     block = analysed(parse(definition.query), context)
     require_followable(block.operator, [expression for _, expression in block.outputs])

@@ -105,3 +105,8 @@ def _with_quantifier(node: exp.Expr) -> exp.Expr:
 def written(node: exp.Expr) -> str:
     """The tree as text for PostgreSQL."""
     return node.sql(dialect=Canonical)
+
+
+def written_once(node: exp.Expr) -> str:
+    """The same for a tree that nobody uses afterwards: writing it may change it."""
+    return node.sql(dialect=Canonical, copy=False)

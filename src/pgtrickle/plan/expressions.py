@@ -8,7 +8,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from pgtrickle.plan.dialect import written
+from pgtrickle.plan.dialect import written, written_once
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +45,13 @@ class Expression:
     def over(self, place: Callable[[str], str]) -> str:
         """The expression as SQL with each column replaced by the SQL that `place` gives for it."""
 
+        if isinstance(self.node, exp.Column):
+            return place(self.node.name)
+
         def replace(node: exp.Expr) -> exp.Expr:
             return exp.Var(this=place(node.name)) if isinstance(node, exp.Column) else node
 
-        return written(self.node.copy().transform(replace))
+        return written_once(self.node.transform(replace))
 
     def substitute(self, columns: Mapping[str, Expression]) -> Expression:
         """The expression with columns replaced by expressions."""
@@ -60,7 +63,7 @@ class Expression:
                 return _enclosed(columns[node.name].node.copy())
             return node
 
-        return Expression(_transform(self.node, replace))
+        return Expression(self.node.transform(replace))
 
 
 def _enclosed(node: exp.Expr) -> exp.Expr:
@@ -68,10 +71,6 @@ def _enclosed(node: exp.Expr) -> exp.Expr:
         node, exp.Cast
     )
     return node if is_closed else exp.Paren(this=node)
-
-
-def _transform(node: exp.Expr, replace: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    return node.copy().transform(replace)
 
 
 def column(name: str) -> Expression:
@@ -113,4 +112,4 @@ def readable(node: exp.Expr) -> str:
     def plain(part: exp.Expr) -> exp.Expr:
         return exp.Var(this=part.name) if isinstance(part, exp.Column) else part
 
-    return written(node.unnest().copy().transform(plain))
+    return written_once(node.unnest().transform(plain))

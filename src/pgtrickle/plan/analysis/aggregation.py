@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from sqlglot import exp
 
 from pgtrickle.model.source import PgType
@@ -58,6 +60,17 @@ class Grouping:
             result = result_column(self._context, str(key), settled, self._settler.operator)
             self._keys[text] = GroupKey(result, settled)
         return self._keys[text].column
+
+    def foresee(self, expressions: Iterable[Expression]) -> None:
+        """Ask at once for the types of all aggregates in these expressions of the block."""
+        self.calls.foresee(call for one in expressions for call in self._aggregates(one.node))
+
+    def _aggregates(self, node: exp.Expr) -> Iterator[exp.Expr]:
+        if not isinstance(node, exp.Window) and is_aggregate(node, self._context):
+            yield node
+            return
+        for part in window_parts(node) if isinstance(node, exp.Window) else node.iter_expressions():
+            yield from self._aggregates(part)
 
     def rewritten(self, expression: Expression) -> Expression:
         """An expression of the block over the groups: keys and calls become columns."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from sqlglot import exp
 
 from pgtrickle.model.source import PgType
-from pgtrickle.plan.analysis.columns import is_exact, result_column, type_over
+from pgtrickle.plan.analysis.columns import is_exact, over_rows, result_column, type_over
 from pgtrickle.plan.analysis.context import Context, correlated, refuse
 from pgtrickle.plan.analysis.settle import Settler
 from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, is_integral
@@ -50,6 +52,17 @@ class Calls:
     def all(self) -> tuple[Call, ...]:
         """The calls so far."""
         return tuple(self._calls.values())
+
+    def foresee(self, calls: Iterable[exp.Expr]) -> None:
+        """Ask at once for the types of calls, and of what they aggregate."""
+        found = list(calls)
+        arguments = [Expression(value) for node in found if (value := _value(node)) is not None]
+        wholes = [Expression(whole) for node in found for whole in _computed(node)]
+        asked = [one for one in (*wholes, *arguments) if one.column is None]
+        if self._raw.columns:
+            known = [over_rows(one) for one in asked if one.columns <= self._raw.names]
+            self._context.foresee(self._context.rows_of(self._raw), known)
+        self._settler.foresee(arguments)
 
     def rewritten(self, node: exp.Expr) -> exp.Expr:
         """A call as an expression over the groups."""
@@ -152,6 +165,23 @@ def _argument(call: exp.Expr) -> exp.Expr | None:
     if isinstance(call, exp.Anonymous):
         return call.expressions[0] if call.name.lower() == "every" else None
     return call.args.get("this") if isinstance(call, exp.AggFunc) else None
+
+
+def _value(node: exp.Expr) -> exp.Expr | None:
+    """What a call, with or without FILTER, aggregates if that is one plain value."""
+    value = _argument(node.this if isinstance(node, exp.Filter) else node)
+    return None if isinstance(value, (exp.Distinct, exp.Order, exp.Star)) else value
+
+
+def _computed(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The calls that are computed for a call: of an average, the sum and the count."""
+    call, value = node.this if isinstance(node, exp.Filter) else node, _value(node)
+    if not isinstance(call, exp.Avg) or value is None:
+        yield node
+        return
+    for kind in (exp.Sum, exp.Count):
+        part = kind(this=value.copy())
+        yield exp.Filter(this=part, expression=node.expression.copy()) if node is not call else part
 
 
 def _fits(function: str, operand: Column) -> bool:

@@ -12,7 +12,6 @@ from pgtrickle.plan.analysis.settle import Settler, is_extending
 from pgtrickle.plan.carriers import carrier_of, decimal
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.lowering.exactness import require_exact, spark_scale
-from pgtrickle.plan.lowering.postgres import postgres_sql
 from pgtrickle.plan.operators import Column, Operator, Project
 
 
@@ -31,8 +30,12 @@ def type_over(context: Context, expression: Expression, operator: Operator) -> P
         return operator.column(expression.column).type
     if not operator.columns:
         return context.type("(select) as t", expression.sql)
-    rows = f"({postgres_sql(operator)}) as t"
-    return context.type(rows, expression.over(lambda name: "t." + quoted(name)))
+    return context.type(context.rows_of(operator), over_rows(expression))
+
+
+def over_rows(expression: Expression) -> str:
+    """The expression as SQL over the rows of an operator, as the context writes them."""
+    return expression.over(lambda name: "t." + quoted(name))
 
 
 def result_column(context: Context, wish: str, expression: Expression, operator: Operator) -> Column:

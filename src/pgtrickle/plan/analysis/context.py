@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pgtrickle.model.errors import UnsupportedQuery
+from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source
 from pgtrickle.plan.analysis.limits import MAX_RELATIONS, MAX_SUBQUERIES, exceeded
 from pgtrickle.plan.lowering.internal_names import is_internal
+from pgtrickle.plan.lowering.postgres import postgres_sql
+from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.reads import WEIGHT
 
 MAX_NAME_BYTES = 60
@@ -61,6 +64,7 @@ class Context:
     relations: int = 0
     subqueries: int = 0
     types: dict[tuple[str, str], PgType] = field(default_factory=dict)
+    written: dict[int, tuple[Operator, str]] = field(default_factory=dict)
 
     def unique(self, wish: str) -> str:
         """A plan-wide unique name, close to the wish; PostgreSQL leaves some columns without a name."""
@@ -73,6 +77,18 @@ class Context:
             name = f"{base}_{number}"
         self.taken.add(name)
         return name
+
+    def rows_of(self, operator: Operator) -> str:
+        """The rows of an operator as SQL with the alias `t`; the same operator is written once."""
+        known = self.written.get(id(operator))
+        if known is None or known[0] is not operator:
+            known = self.written[id(operator)] = (operator, f"({postgres_sql(operator)}) as t")
+        return known[1]
+
+    def foresee(self, from_sql: str, expressions: Sequence[str]) -> None:
+        """Ask for types that will be needed, all at once; what cannot be answered so is asked one by one."""
+        with suppress(CommandRefused):
+            self.types_of(from_sql, expressions)
 
     def type(self, from_sql: str, expression: str) -> PgType:
         """The type of an expression over the rows of `from_sql`."""

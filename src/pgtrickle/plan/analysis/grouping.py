@@ -80,6 +80,7 @@ class Groups:
             rewritten = grouping.rewritten(known or self._scope.resolve(part))
             return grouping.over_nothing(rewritten) if is_total else rewritten
 
+        grouping.foresee(self._scope.resolve(p) for p in self._places if not has_subquery(p))
         for place in self._places:
             self._collect(place, grouping, asked)
         outside = {n: grouping.rewritten(self._scope.resolve(call)) for n, call in self._lifted.items()}

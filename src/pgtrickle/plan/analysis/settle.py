@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from sqlglot import exp
@@ -80,6 +80,16 @@ class Settler:
                 return scan if is_safe else None
         return None
 
+    def foresee(self, expressions: Iterable[Expression]) -> None:
+        """Ask at once for the types of what will be moved into the scans."""
+        asked: dict[str, list[str]] = {}
+        for expression in expressions:
+            scan = self.scan_of(expression) if expression.column is None else None
+            if scan is not None:
+                asked.setdefault(_rows(scan), []).append(over_source(scan, raw(scan, expression)))
+        for rows, texts in asked.items():
+            self._context.foresee(rows, texts)
+
     def settled(self, expression: Expression) -> Expression:
         """The expression with its single-source parts moved into the scans."""
         return Expression(self._visit(expression.node.copy(), is_guarded=False, is_computed=False))
@@ -152,7 +162,12 @@ class Settler:
         return fresh.name
 
     def _type(self, scan: Scan, value: Expression) -> PgType:
-        return self._context.type(f"{scan.source.table.sql} as t", over_source(scan, value))
+        return self._context.type(_rows(scan), over_source(scan, value))
+
+
+def _rows(scan: Scan) -> str:
+    """What a scan's expressions are typed over."""
+    return f"{scan.source.table.sql} as t"
 
 
 def raw(scan: Scan, expression: Expression) -> Expression:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from pgtrickle.model.source import Source
 from pgtrickle.plan.expressions import Expression
@@ -17,7 +19,7 @@ class ScanColumn:
     expression: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scan(Operator):
     """Rows of `source` for which `condition` is true.
 
@@ -31,17 +33,30 @@ class Scan(Operator):
     outputs: tuple[ScanColumn, ...]
     condition: Expression | None = None
 
-    @property
+    # a wide table is asked for each of its columns, so what is found by name is found at once
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return tuple(output.column for output in self.outputs)
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._outputs)
+
+    @cached_property
+    def _outputs(self) -> Mapping[str, ScanColumn]:
+        return {output.column.name: output for output in self.outputs}
+
+    @cached_property
+    def _source_names(self) -> Mapping[str, str]:
+        return {name: own.name for name, own in zip(self.given, self.source.columns, strict=False)}
+
+    def column(self, name: str) -> Column:
+        return self._outputs[name].column
+
     def source_column(self, name: str) -> str:
         """The source's own name of a column given to the plan as `name`."""
-        return self.source.columns[self.given.index(name)].name
+        return self._source_names[name]
 
     def expression(self, name: str) -> Expression:
         """The expression behind a column of the scan."""
-        for output in self.outputs:
-            if output.column.name == name:
-                return output.expression
-        raise KeyError(name)
+        return self._outputs[name].expression

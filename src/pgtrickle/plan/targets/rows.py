@@ -28,6 +28,7 @@ class Rows(Shape):
     def __init__(self, block: Block, types: tuple[tuple[str, PgType], ...], context: Context) -> None:
         settler = Settler(context, block.operator)
         has_joins = any(isinstance(part, Join) for part in block.operator.walk())
+        settler.foresee(expression for _, expression in block.outputs)
         shown = [settler.shown(expression, has_joins=has_joins) for _, expression in block.outputs]
         needed = sorted({name for expression in shown for name in expression.columns})
         self.operator = pruned(placed(settler.operator), needed)

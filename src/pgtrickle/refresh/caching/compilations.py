@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from pgtrickle.catalog.compiled import compiled_from, load_compiled, save_compiled
-from pgtrickle.catalog.tables import dependencies
 from pgtrickle.model.stream_table import RelationId, StreamTable, StreamTableId
 from pgtrickle.plan.compiled import Compiled
 from pgtrickle.postgres.connection import Connection, DatabaseError
-from pgtrickle.postgres.introspect import describe_sources
 from pgtrickle.refresh.caching.bounded import Bounded
 from pgtrickle.refresh.caching.codec import Unreadable, decoded, encoded
 from pgtrickle.refresh.caching.host import HostFiles
@@ -194,9 +192,7 @@ class Compilations:
     def _key(self, connection: Connection, table: StreamTable) -> _Key:
         """Everything that the compiler looks at, as it is now."""
         origin = compiled_from(connection, table.id)
-        captured = [need.relation for need in dependencies(connection, table.id) if need.is_captured]
-        sources = describe_sources(connection, captured)
-        parts = (table.query, table.mode.value, table.settings, origin.text, sorted(sources.items()))
+        parts = (table.query, table.mode.value, table.settings, origin.text)
         with self._lock:
             self._databases.add(origin.database)
         fingerprint = hashlib.sha256(repr(parts).encode()).hexdigest()
