@@ -33,7 +33,8 @@ _FITTED += ["transaction_isolation", "transaction_read_only", "transaction_defer
 _LEFT = """
 select 'statement ' || name from pg_prepared_statements
 union all select 'channel ' || c from pg_listening_channels() c
-union all select 'setting ' || name from pg_settings where setting <> reset_val and name <> all (%s)
+union all select 'setting ' || name from pg_settings
+    where source in ('session', 'client') and name <> all (%s)
 union all select 'cursor ' || name from pg_cursors where is_holdable
 """
 

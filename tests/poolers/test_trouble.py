@@ -45,6 +45,10 @@ def _refreshes(told) -> int:
     return sum(1 for event in told if event.outcome and event.outcome.action is Action.DIFFERENTIAL)
 
 
+def _more(turn: int) -> str:
+    return f"insert into orders select i, i % 3, i from generate_series({turn + 1}01, {turn + 1}50) i"
+
+
 def _agree(app) -> bool:
     return not any(difference(app, f"table {name}", query) for name, query in QUERIES.items())
 
@@ -69,7 +73,7 @@ def test_a_pooler_restarted_under_a_running_sidecar_loses_nothing_and_doubles_no
         eventually(lambda: _agree(app), seconds=120)
         for turn in range(3):
             before = _refreshes(told)
-            orders.change(f"insert into orders select i, i % 3, i from generate_series({turn}01, {turn}50) i")
+            orders.change(_more(turn))
             eventually(lambda before=before: _refreshes(told) > before, seconds=120)  # type: ignore[misc]
             # in the middle of refreshes: there is more to follow
             orders.change("update orders set amount = amount + 1", "delete from orders where id % 7 = 1")
@@ -97,9 +101,7 @@ def test_sidecars_share_a_pool_that_is_smaller_than_their_number_of_clients(
             sidecar(dsn, spark) as three,
         ):
             for turn in range(5):
-                orders.change(
-                    f"insert into orders select i, i % 3, i from generate_series({turn}01, {turn}50) i"
-                )
+                orders.change(_more(turn))
                 orders.change("update orders set amount = amount + 1 where id % 2 = 0")
 
                 def agree() -> bool:

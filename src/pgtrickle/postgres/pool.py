@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from pgtrickle.model.errors import Abandoned, NoConnectionFree, TooFewConnections
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.postgres.pooling import Pooling, goes_through_pooler
+from pgtrickle.postgres.preparing import is_in_order
 
 MOST: Final = 10
 FOR_TASKS: Final = 2
@@ -233,7 +234,11 @@ def _rolled_back(connection: Connection) -> bool:
     if connection.closed or connection.broken:
         return False
     try:
-        connection.rollback()
+        if is_in_order(connection):
+            # the driver's own way of rolling back forgets what is prepared, in case something failed
+            connection.execute("rollback")
+        else:
+            connection.rollback()
     except DatabaseError:
         return False
     return True

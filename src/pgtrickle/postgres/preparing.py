@@ -29,6 +29,11 @@ def prepared_statements(connections: Sequence[Connection], *, wanted: bool) -> I
             connection.prepare_threshold = None
 
 
+def is_in_order(connection: Connection) -> bool:
+    """Whether the connection is in a transaction in which nothing has failed."""
+    return connection.info.transaction_status is psycopg.pq.TransactionStatus.INTRANS
+
+
 def is_outdated_plan(error: Exception) -> bool:
     """Whether a prepared statement no longer fits what it reads: its columns were altered."""
     # the message is in the language of the server
