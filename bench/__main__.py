@@ -27,6 +27,7 @@ from bench.report import print_details, table_of, write_json
 from bench.single_inserts import single_inserts
 from bench.stage import QUICK, Sizes, Stage, stage
 from bench.steady_state import steady_state
+from bench.through_pooler import through_pooler
 from bench.tpch.measurement import tpch
 from tests.tpch.published import NAMES
 
@@ -43,6 +44,7 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "bulk_insert": bulk_insert,
     "distributed_read": distributed_read,
     "first_load": first_load,
+    "through_pooler": through_pooler,
     "tpch": tpch,
 }
 RESULTS: Final = Path(__file__).parent / "results"

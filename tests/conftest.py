@@ -1,7 +1,9 @@
 """Fixtures of all tests, by concern; each module under `fixtures` holds one."""
 
 pytest_plugins = [
+    "tests.fixtures.caches",
     "tests.fixtures.servers",
+    "tests.fixtures.poolers",
     "tests.fixtures.databases",
     "tests.fixtures.sources",
     "tests.fixtures.spark",

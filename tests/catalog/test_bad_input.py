@@ -66,7 +66,11 @@ REFUSED = [
     pytest.param("bad", "select id from orders", "soon", "22023", "soon", id="a bad schedule"),
     pytest.param("bad", "select id from orders", "0s", "22023", "0s", id="a schedule of nothing"),
     pytest.param("bad", "select id from orders", "-5", "22023", "-5", id="a schedule in the past"),
-    pytest.param("bad", "select id from orders", "*/5 * * * *", "0A000", "cron", id="a cron schedule"),
+    pytest.param("bad", "select id from orders", "99ms", "22023", "100ms", id="a schedule too short"),
+    pytest.param("bad", "select id from orders", "٣s", "22023", "٣s", id="a schedule in other digits"),
+    pytest.param("bad", "select id from orders", "61 * * * *", "22023", "minute '61'", id="a bad minute"),
+    pytest.param("bad", "select id from orders", "0 0 31 2 *", "22023", "never", id="a day that never comes"),
+    pytest.param("bad", "select id from orders", "@often", "22023", "@often", id="an unknown nickname"),
 ]
 
 

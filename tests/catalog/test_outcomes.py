@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.every_postgres
 
 ONE = StreamTableId(1)
 START = datetime(2026, 1, 1, tzinfo=UTC)
+DELAYS = [timedelta(seconds=s) for s in (1, 2, 4)]
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +85,10 @@ def test_nothing_done_leaves_no_history_unless_asked_for(connection):
 
 
 def test_failures_back_off_and_then_suspend(connection):
-    found = [record_failure(connection, ONE, "no", action=Action.FULL, started_at=START) for _ in range(3)]
+    found = [
+        record_failure(connection, ONE, "no", action=Action.FULL, started_at=START, delays=DELAYS[:2])
+        for _ in range(3)
+    ]
     assert found == [Status.ERROR, Status.ERROR, Status.SUSPENDED]
     assert stream_table(connection, ONE).last_error == "no"
     assert [status for _, status, _ in history(connection)] == ["FAILED"] * 3
@@ -93,7 +97,7 @@ def test_failures_back_off_and_then_suspend(connection):
 def test_the_next_try_waits_longer_each_time(connection):
     waits = []
     for _ in range(3):
-        record_failure(connection, ONE, "no", action=Action.FULL, started_at=START, max_errors=9)
+        record_failure(connection, ONE, "no", action=Action.FULL, started_at=START, delays=DELAYS)
         row = connection.execute(
             "select round(extract(epoch from retry_at - last_refresh_at)) from pgtrickle.pgt_stream_tables"
         ).fetchone()
@@ -103,7 +107,7 @@ def test_the_next_try_waits_longer_each_time(connection):
 
 
 def test_a_success_forgives_failures(connection):
-    record_failure(connection, ONE, "no", action=Action.FULL, started_at=START)
+    record_failure(connection, ONE, "no", action=Action.FULL, started_at=START, delays=DELAYS)
     mark_reinit(connection, ONE, "because")
     assert stream_table(connection, ONE).reinit_reason == "because"
     commit_refresh(connection, ONE, refreshed(connection, Action.REINITIALIZE))
@@ -112,9 +116,11 @@ def test_a_success_forgives_failures(connection):
 
 
 def test_what_the_compiler_found_is_stored(connection):
-    set_compiled(connection, ONE, RefreshMode.FULL, "it has a window")
+    assert stream_table(connection, ONE).follows_clock is None
+    set_compiled(connection, ONE, RefreshMode.FULL, "it has a window", follows_clock=True)
     table = stream_table(connection, ONE)
     assert (table.effective_mode, table.downgrade_reason) == (RefreshMode.FULL, "it has a window")
+    assert table.follows_clock is True
 
 
 def test_a_waiting_procedure_gets_its_answer(connection, database):
@@ -160,7 +166,14 @@ def test_waiting_raises_what_went_wrong(connection, database):
         waiting.start()
         while not requested(connection):
             connection.commit()
-        record_failure(connection, ONE, "division by zero", action=Action.FULL, started_at=datetime.now(UTC))
+        record_failure(
+            connection,
+            ONE,
+            "division by zero",
+            action=Action.FULL,
+            started_at=datetime.now(UTC),
+            delays=DELAYS,
+        )
         connection.commit()
         waiting.join()
     assert said == ["refresh of s failed: division by zero"] * 2

@@ -15,6 +15,7 @@ from pgtrickle.commands.refresh import refresh
 from pgtrickle.pipeline.session import open_spark
 from pgtrickle.refresh import differential, step, story
 from pgtrickle.refresh.engine import Engine
+from tests.fixtures.poolers import POOL_SIZE
 
 STEPS: dict[str, tuple[Any, str]] = {
     "claim": (story, "claim"),
@@ -40,7 +41,7 @@ def main(name: str, halt_after: str) -> None:
     if halt_after in STEPS:
         module, function = STEPS[halt_after]
         setattr(module, function, halting(getattr(module, function)))
-    engine = Engine(os.environ["PGTRICKLE_DSN"], open_spark)
+    engine = Engine(os.environ["PGTRICKLE_DSN"], open_spark, max_connections=POOL_SIZE)
     print("started", flush=True)
     refresh(engine, name)
 

@@ -106,7 +106,7 @@ def _waits_for_the_gate(connection: psycopg.Connection) -> bool:
     return row is not None and row[0] > 0
 
 
-def test_a_server_restarted_in_the_middle_of_an_apply_loses_nothing(own_server, spark, monkeypatch):
+def test_a_server_restarted_in_the_middle_of_an_apply_loses_nothing(own_server, way, spark, monkeypatch):
     prepare(own_server)
     database = create_database(own_server, "restarted", TEMPLATE)
     with database.connect(APP, autocommit=True) as app:
@@ -114,7 +114,7 @@ def test_a_server_restarted_in_the_middle_of_an_apply_loses_nothing(own_server, 
         app.execute(f"grant select, trigger on orders to {TRICKLE}")
         app.execute("insert into orders select i, i % 7, i * 3 from generate_series(0, 99) i")
         app.execute("select pgtrickle.create_stream_table('totals', %s, null)", (QUERY,))
-        engine = Engine(database.dsn(TRICKLE), lambda: spark)
+        engine = Engine(way(own_server, database.name, TRICKLE), lambda: spark)
         refresh(engine, "totals")
         for statement in CHANGES:
             app.execute(statement)

@@ -173,7 +173,7 @@ def test_the_scheduler_looks_when_its_time_has_come(orders, app, stream_table, e
     table = stream_table("select id from orders")
     app.execute("select pgtrickle.alter_stream_table(%s, schedule => %s)", (table.name, schedule))
     with engine.connection() as connection:
-        seen = board(connection, engine)
+        seen = board(connection)
     (candidate,) = seen.candidates()
     assert candidate.last_refresh_at is not None
     interval = COMPARE_AGAIN if schedule == "calculated" else COMPARE_AGAIN * 60

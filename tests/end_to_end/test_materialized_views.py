@@ -221,7 +221,7 @@ def test_the_scheduler_sees_that_a_view_was_refreshed(shop, stream_table, app, e
 
     def is_due() -> bool:
         with engine.connection() as connection:
-            return bool(board(connection, engine).take_due(datetime.now(UTC)))
+            return bool(board(connection).take_due(datetime.now(UTC)))
 
     assert not is_due()
     shop.change(*CHANGES[0])

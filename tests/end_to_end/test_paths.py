@@ -8,7 +8,7 @@ import pytest
 
 from pgtrickle.model.stream_table import Action
 from pgtrickle.pipeline.distributed import run_distributed
-from pgtrickle.refresh import differential
+from pgtrickle.refresh import staging
 from pgtrickle.refresh.engine import Path
 from tests.fixtures.databases import APP
 
@@ -71,14 +71,14 @@ def test_the_distributed_path_gives_the_same_rows(items, stream_table, engine, a
 def test_what_is_large_goes_to_many_tasks_by_itself(items, stream_table, engine, monkeypatch):
     spread: list[str] = []
 
-    def run(spark, spark_sql, inputs, staging):
+    def run(spark, spark_sql, *arguments, **options):
         spread.append(spark_sql)
-        return run_distributed(spark, spark_sql, inputs, staging)
+        return run_distributed(spark, spark_sql, *arguments, **options)
 
-    monkeypatch.setattr(differential, "run_distributed", run)
+    monkeypatch.setattr(staging, "run_distributed", run)
     engine.large_table, engine.large_window = 10, 20
     # the pages of `items` are worth tasks here, those of `kinds` are not
-    monkeypatch.setattr(differential, "FEW_PAGES", 1)
+    monkeypatch.setattr(staging, "FEW_PAGES", 1)
     items.change(
         "insert into items select n, 1, 2, repeat('s', 90), 3, null from generate_series(1000, 1300) n"
     )

@@ -11,7 +11,7 @@ from pgtrickle.model.errors import Busy
 from pgtrickle.model.stream_table import Action
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import refresh
-from tests.fixtures.databases import APP, TRICKLE
+from tests.fixtures.databases import APP
 
 QUERIES = (
     "select id, g, v from items",
@@ -145,8 +145,8 @@ def test_a_first_load_loses_no_change_of_a_writer_under_way(items, stream_table,
         table.equals_its_query()
 
 
-def test_two_engines_on_one_database_follow_each_change_once(tables, database, spark, items):
-    other = Engine(database.dsn(TRICKLE), lambda: spark)
+def test_two_engines_on_one_database_follow_each_change_once(tables, dsn, spark, items):
+    other = Engine(dsn, lambda: spark)
     try:
         for number in range(6):
             items.change(

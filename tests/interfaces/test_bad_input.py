@@ -22,11 +22,7 @@ REFUSED = {
     "a name that exists": (["create", "orders", "-q", ORDERS], "PGT-S001", "exists already"),
     "a name that needs quotes": (["create", 'x"; drop table orders; --', "-q", ORDERS], "PGT-S001", "quotes"),
     "a bad schedule": (["create", "new", "-q", ORDERS, "-s", "often"], "PGT-S001", "'often'"),
-    "a cron schedule": (
-        ["create", "new", "-q", ORDERS, "-s", "*/5 * * * *"],
-        "PGT-S001",
-        "not supported yet",
-    ),
+    "a bad cron schedule": (["create", "new", "-q", ORDERS, "-s", "*/5 25 * * *"], "PGT-S001", "hour '25'"),
     "a bad mode": (["create", "new", "-q", ORDERS, "-m", "QUICK"], "PGT-S001", "'QUICK'"),
     "an empty query": (["create", "new", "-q", " ; "], "PGT-S001", "empty"),
     "no query": (["create", "new"], "error", "--query-file"),

@@ -7,9 +7,10 @@ import json
 import pytest
 
 STANDING = {
-    "name", "owner", "query", "sources", "schedule", "refresh_mode", "effective_refresh_mode",
+    "name", "owner", "query", "sources", "schedule", "tier", "refresh_mode", "effective_refresh_mode",
     "downgrade_reason", "status", "is_populated", "data_timestamp", "staleness_seconds", "pending_changes",
     "last_refresh_at", "last_action", "last_milliseconds", "consecutive_errors", "last_error", "retry_at",
+    "waits",
 }  # fmt: skip
 PAST_REFRESH = {
     "refresh_id", "name", "action", "status", "started_at", "rows_inserted", "rows_deleted", "milliseconds",
@@ -29,6 +30,12 @@ def test_create_list_and_status_give_the_same_keys(sales, cli):
     assert sales.keys() == STANDING
     assert json.loads(cli("list", "--json").out) == [json.loads(cli("status", "sales", "--json").out)]
     assert json.loads(cli("status", "--json").out)[0].keys() == STANDING
+
+
+def test_a_tier_is_altered_and_shown(sales, cli):
+    assert sales["tier"] == "hot"
+    assert json.loads(cli("alter", "sales", "--tier", "Cold", "--json").out)["tier"] == "cold"
+    assert "1m (cold)" in cli("status").out
 
 
 def test_a_new_stream_table_is_not_loaded(sales):

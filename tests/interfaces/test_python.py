@@ -9,7 +9,14 @@ import threading
 import pytest
 
 import pgtrickle
-from pgtrickle.model.errors import CommandRefused, ConnectionFailed, Diverged, UnknownStreamTable
+from pgtrickle.model.errors import (
+    CommandRefused,
+    ConnectionFailed,
+    Diverged,
+    Drained,
+    SourceGated,
+    UnknownStreamTable,
+)
 from pgtrickle.model.stream_table import Action, RefreshMode, Status
 
 
@@ -48,6 +55,20 @@ def test_a_stream_table_from_creation_to_drop(trickle, orders, admin):
     assert trickle.status("sales").status is Status.ACTIVE
     trickle.drop_stream_table("sales")
     assert trickle.list() == []
+
+
+def test_refreshes_wait_for_gates_and_draining(trickle, orders, admin):
+    admin.execute("grant insert on orders to trickle")
+    trickle.create_stream_table("sales", QUERY)
+    assert trickle.gate_source("orders") == ["public.sales"]
+    with pytest.raises(SourceGated):
+        trickle.refresh("sales")
+    trickle.ungate_source("orders")
+    trickle.drain(timeout_seconds=5)
+    with pytest.raises(Drained):
+        trickle.refresh("sales")
+    trickle.undrain()
+    assert trickle.refresh("sales").action is Action.REINITIALIZE
 
 
 def test_what_is_altered_is_what_was_given(trickle, orders):

@@ -12,11 +12,12 @@ from tests.fixtures.databases import APP
 
 
 def test_the_address_is_taken_out_of_the_arguments():
-    assert without_dsn(["list", "--json"]) == (["list", "--json"], None)
-    assert without_dsn(["list", "--dsn", "a", "--json"]) == (["list", "--json"], "a")
-    assert without_dsn(["list", "--dsn=a", "--dsn=b"]) == (["list"], "b")
-    assert without_dsn(["list", "--dsn"]) == (["list", "--dsn"], None)
-    assert without_dsn(["drop", "--", "--dsn", "a"]) == (["drop", "--", "--dsn", "a"], None)
+    assert without_dsn(["list", "--json"]) == (["list", "--json"], {})
+    assert without_dsn(["list", "--dsn", "a", "--json"]) == (["list", "--json"], {"PGTRICKLE_DSN": "a"})
+    assert without_dsn(["list", "--dsn=a", "--dsn=b"]) == (["list"], {"PGTRICKLE_DSN": "b"})
+    assert without_dsn(["list", "--dsn"]) == (["list", "--dsn"], {})
+    assert without_dsn(["drop", "--", "--dsn", "a"]) == (["drop", "--", "--dsn", "a"], {})
+    assert without_dsn(["run", "--listen-dsn", "a b"]) == (["run"], {"PGTRICKLE_LISTEN_DSN": "a b"})
 
 
 def test_the_password_is_not_in_the_process_title(database, source, app):

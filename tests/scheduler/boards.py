@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import psycopg
 
-from pgtrickle.model.stream_table import StreamTableId
-from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.board import Board
 from pgtrickle.scheduler.definitions import Definitions, loaded
 from pgtrickle.scheduler.pending import pending
 from pgtrickle.scheduler.tick import look
 
 
-def board(connection: psycopg.Connection, engine: Engine) -> Board:
+def board(connection: psycopg.Connection) -> Board:
     """The board at its start, with what one look saw."""
-
-    def follows_clock(table: StreamTableId) -> bool:
-        known = engine.known(table)
-        return known is None or known.follows_clock
-
     definitions, standings = loaded(connection)
-    board = Board(Definitions.of(definitions.values()), standings, follows_clock)
+    board = Board(Definitions.of(definitions.values()), standings)
     board.mark_behind(*pending(connection, board.definitions))
     board.notice(look(connection, None, has_views=board.definitions.has_views))
     connection.rollback()

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pgtrickle.model.stream_table import Status, StreamTableId
+from pgtrickle.model.tier import Tier
 from pgtrickle.scheduler.due import LOOK_AGAIN, Candidate, due, next_wake
 from pgtrickle.scheduler.graph import Graph
 from pgtrickle.scheduler.schedule import parse_schedule
@@ -69,6 +70,56 @@ def test_an_interval_is_due_when_it_has_come_and_there_are_changes() -> None:
 def test_an_interval_without_changes_is_due_for_other_work(reason: dict[str, bool]) -> None:
     assert is_due(replace(table(schedule="10s"), **reason))  # type: ignore[arg-type]
     assert not is_due(replace(table(schedule="11s"), **reason))  # type: ignore[arg-type]
+
+
+def test_a_cron_table_is_due_once_a_moment_has_passed_changes_or_not() -> None:
+    hourly = replace(table(schedule="@hourly"), last_refresh_at=NOW - timedelta(minutes=10))
+    assert is_due(hourly)  # NOW is a full hour
+    assert not is_due(replace(hourly, last_refresh_at=NOW, has_pending_changes=True))
+    assert is_due(replace(hourly, last_refresh_at=None))
+
+
+def test_missed_moments_of_cron_are_made_up_for_once() -> None:
+    late = replace(table(schedule="* * * * *"), last_refresh_at=NOW - timedelta(days=3))
+    assert is_due(late)
+    assert not is_due(replace(late, last_refresh_at=NOW))
+
+
+def test_a_moment_that_passed_while_a_refresh_ran_is_not_lost() -> None:
+    began_before = replace(
+        table(schedule="@hourly"), last_refresh_at=NOW + SECOND, data_timestamp=NOW - SECOND
+    )
+    assert due([began_before], NOW + 2 * SECOND, ALONE) == (1,)
+
+
+@pytest.mark.parametrize(("tier", "seconds"), [(Tier.HOT, 1), (Tier.WARM, 2), (Tier.COLD, 10)])
+def test_a_tier_makes_intervals_longer(tier: Tier, seconds: int) -> None:
+    tiered = replace(changed(schedule="1s"), tier=tier, last_refresh_at=NOW)
+    assert due([tiered], NOW + seconds * SECOND, ALONE) == (1,)
+    assert due([tiered], NOW + seconds * SECOND - SECOND / 100, ALONE) == ()
+    assert next_wake([tiered], NOW) == NOW + seconds * SECOND
+
+
+@pytest.mark.parametrize(("tier", "seconds"), [(Tier.HOT, 0), (Tier.WARM, 2), (Tier.COLD, 10)])
+def test_a_tier_makes_a_calculated_table_leave_time_between_refreshes(tier: Tier, seconds: int) -> None:
+    tiered = replace(changed(), tier=tier, last_refresh_at=NOW)
+    assert due([tiered], NOW + seconds * SECOND, ALONE) == (1,)
+    assert seconds == 0 or due([tiered], NOW + (seconds - 1) * SECOND, ALONE) == ()
+
+
+@pytest.mark.parametrize("schedule", ["calculated", "1s", "* * * * *"])
+def test_a_frozen_table_is_due_only_on_request(schedule: str) -> None:
+    frozen = replace(changed(schedule=schedule), tier=Tier.FROZEN, last_refresh_at=None)
+    assert not is_due(frozen)
+    assert not is_due(replace(frozen, status=Status.INITIALIZING, is_populated=False))
+    assert next_wake([frozen], NOW) is None
+    assert is_due(replace(frozen, refresh_requested=True))
+
+
+def test_a_gated_table_is_not_due_whoever_asks() -> None:
+    gated = replace(changed(), is_gated=True, refresh_requested=True)
+    assert not is_due(gated)
+    assert next_wake([gated], NOW) is None
 
 
 def test_a_calculated_table_that_must_be_loaded_again_is_due_without_changes() -> None:
@@ -141,6 +192,8 @@ def test_a_table_that_the_graph_does_not_know_waits() -> None:
         (table(schedule="15s"), NOW + 5 * SECOND),
         (table(schedule="500ms"), NOW + SECOND / 2),
         (changed(schedule="10s"), NOW + LOOK_AGAIN),
+        (replace(table(schedule="@hourly"), last_refresh_at=NOW), NOW + timedelta(hours=1)),
+        (table(schedule="@hourly"), NOW + LOOK_AGAIN),
         (replace(table(), status=Status.SUSPENDED), None),
         (replace(table(), status=Status.ERROR), None),
         (replace(table(), status=Status.ERROR, retry_at=NOW + 3 * SECOND), NOW + 3 * SECOND),

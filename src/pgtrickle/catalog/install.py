@@ -12,13 +12,22 @@ from pgtrickle.postgres.statements import load
 
 SCHEMAS: Final = ("pgtrickle", "pgtrickle_changes", "pgtrickle_state")
 
-MIGRATIONS: Final = ("0001_catalog.sql", "0002_copies.sql", "0003_ticks.sql")
+MIGRATIONS: Final = (
+    "0001_catalog.sql",
+    "0002_copies.sql",
+    "0003_ticks.sql",
+    "0004_control.sql",
+    "0005_compiled.sql",
+    "0006_costs.sql",
+)
 """In order; a database remembers how many it has. One that was released is never edited again."""
 
 FUNCTIONS: Final = (
     ("pgtrickle.catalog", "names.sql"),
+    ("pgtrickle.catalog", "cron.sql"),
     ("pgtrickle.catalog", "options.sql"),
     ("pgtrickle.catalog", "version.sql"),
+    ("pgtrickle.catalog", "alerts.sql"),
     ("pgtrickle.catalog", "guard.sql"),
     ("pgtrickle.catalog", "analyse.sql"),
     ("pgtrickle.catalog", "check_relations.sql"),
@@ -36,7 +45,11 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "drop.sql"),
     ("pgtrickle.catalog", "trust.sql"),
     ("pgtrickle.catalog", "looking.sql"),
+    ("pgtrickle.catalog", "gates.sql"),
+    ("pgtrickle.catalog", "drain.sql"),
     ("pgtrickle.catalog", "refresh.sql"),
+    ("pgtrickle.catalog", "sidecars.sql"),
+    ("pgtrickle.catalog", "caches.sql"),
     ("pgtrickle.catalog", "grants.sql"),
 )
 """Written anew by every installation, all in the transaction of the migrations."""

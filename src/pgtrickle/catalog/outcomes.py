@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from pgtrickle.catalog.alerts import alert
 from pgtrickle.catalog.tables import stream_table
+from pgtrickle.model.errors import Drained, SourceGated
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import Action, RefreshMode, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.statements import load
 
-MAX_CONSECUTIVE_ERRORS: Final = 3
-FIRST_DELAY: Final = timedelta(seconds=1)
 KEPT_REFRESHES: Final = 1000
 KEPT_FOR: Final = timedelta(days=7)
 _PACKAGE: Final = "pgtrickle.catalog"
@@ -33,16 +34,42 @@ class Refreshed:
     delta_rows: int | None = None
     reason: str = ""
     initiated_by: str = "scheduler"
+    change_rows: int | None = None
+    strategy: str | None = None
 
 
 def claim(connection: Connection, table: StreamTableId, *, wait: bool) -> StreamTable | None:
     """Hold a stream table until this transaction ends; None if another has it, or it is gone.
 
-    The lock lets others ask for a refresh meanwhile, but not claim or alter it.
+    The lock lets others ask for a refresh meanwhile, but not claim or alter it. Raises if the database is
+    drained, or a source gated: whoever decided on this refresh may not have known it yet.
     """
     statement = load(_PACKAGE, "sql/claim_waiting.sql" if wait else "sql/claim.sql")
     row = connection.execute(statement, (table,)).fetchone()
-    return stream_table(connection, table) if row else None
+    if row is None:
+        return None
+    _, may_start, gate = row
+    found = stream_table(connection, table)
+    _check_startable(found, may_start, gate)
+    return found
+
+
+def check_startable(connection: Connection, table: StreamTable) -> None:
+    """Raise if a refresh of the stream table would have to wait for a person."""
+    row = connection.execute(
+        "select not exists (select from pgtrickle.pgt_drain), pgtrickle.gate_before(%s)", (table.id,)
+    ).fetchone()
+    assert row is not None
+    _check_startable(table, *row)
+
+
+def _check_startable(found: StreamTable, may_start: bool, gate: str | None) -> None:
+    if not may_start:
+        raise Drained(
+            f"{found.name} is not refreshed: the database is drained", hint="run: pgtrickle undrain"
+        )
+    if gate is not None:
+        raise SourceGated(f"{found.name} is not refreshed: {gate}", hint="pgtrickle ungate opens the gate")
 
 
 def commit_refresh(connection: Connection, table: StreamTableId, refreshed: Refreshed) -> None:
@@ -61,8 +88,20 @@ def commit_refresh(connection: Connection, table: StreamTableId, refreshed: Refr
             "delta_rows": refreshed.delta_rows,
             "reason": refreshed.reason,
             "initiated_by": refreshed.initiated_by,
+            "change_rows": refreshed.change_rows,
+            "strategy": refreshed.strategy,
         },
     )
+
+
+def measured(
+    connection: Connection, table: StreamTableId, limit: int
+) -> list[tuple[str, int, float, float, bool]]:
+    """The latest refreshes that tell what a stream table costs, the oldest first.
+
+    Each as its strategy, its change rows, its milliseconds, when it ended, and whether it loaded anew.
+    """
+    return connection.execute(load(_PACKAGE, "sql/measured.sql"), {"id": table, "limit": limit}).fetchall()
 
 
 def record_failure(
@@ -74,9 +113,12 @@ def record_failure(
     started_at: datetime,
     reason: str = "",
     initiated_by: str = "scheduler",
-    max_errors: int = MAX_CONSECUTIVE_ERRORS,
+    delays: Sequence[timedelta],
 ) -> Status | None:
-    """Note a failure in a transaction of its own: wait longer each time, then suspend. None if it is gone."""
+    """Note a failure in a transaction of its own; None if the stream table is gone.
+
+    The n-th failure in a row is tried again after the n-th of `delays`; one more suspends, with an alert.
+    """
     values = {
         "id": table,
         "error": error,
@@ -84,22 +126,34 @@ def record_failure(
         "started_at": started_at,
         "reason": reason,
         "initiated_by": initiated_by,
-        "max_errors": max_errors,
-        "first_delay": FIRST_DELAY,
+        "delays": list(delays),
     }
     with connection.transaction():
         row = connection.execute(load(_PACKAGE, "sql/record_failure.sql"), values).fetchone()
-    return Status(row[0]) if row else None
+        if row is None:
+            return None
+        status, errors = Status(row[0]), row[1]
+        if status is Status.SUSPENDED:
+            alert(connection, "auto_suspended", pgt_id=table, consecutive_errors=errors)
+    return status
 
 
-def set_compiled(connection: Connection, table: StreamTableId, mode: RefreshMode, reason: str | None) -> None:
+def set_compiled(
+    connection: Connection,
+    table: StreamTableId,
+    mode: RefreshMode,
+    reason: str | None,
+    *,
+    follows_clock: bool,
+) -> None:
     """Store what the compiler made of the query, and why not better; writes only what is new."""
     connection.execute(
         "update pgtrickle.pgt_stream_tables"
-        " set effective_refresh_mode = %(mode)s, downgrade_reason = %(reason)s"
-        " where pgt_id = %(id)s and (effective_refresh_mode, downgrade_reason)"
-        " is distinct from (%(mode)s, %(reason)s)",
-        {"id": table, "mode": mode.value, "reason": reason or None},
+        " set effective_refresh_mode = %(mode)s, downgrade_reason = %(reason)s,"
+        " follows_clock = %(follows_clock)s"
+        " where pgt_id = %(id)s and (effective_refresh_mode, downgrade_reason, follows_clock)"
+        " is distinct from (%(mode)s, %(reason)s, %(follows_clock)s)",
+        {"id": table, "mode": mode.value, "reason": reason or None, "follows_clock": follows_clock},
     )
 
 
@@ -129,10 +183,14 @@ def mark_error(connection: Connection, table: StreamTableId, error: str) -> None
 
 def mark_reinit(connection: Connection, table: StreamTableId, reason: str) -> None:
     """The next refresh computes everything anew."""
-    connection.execute(
-        "update pgtrickle.pgt_stream_tables set needs_reinit = true, reinit_reason = %s where pgt_id = %s",
-        (reason, table),
-    )
+    marked = connection.execute(
+        "update pgtrickle.pgt_stream_tables s set needs_reinit = true, reinit_reason = %(reason)s"
+        " from pgtrickle.pgt_stream_tables before"
+        " where s.pgt_id = %(id)s and before.pgt_id = s.pgt_id returning before.needs_reinit",
+        {"id": table, "reason": reason},
+    ).fetchone()
+    if marked == (False,):
+        alert(connection, "reinitialize_needed", pgt_id=table, reason=reason)
 
 
 def prune(connection: Connection) -> int:

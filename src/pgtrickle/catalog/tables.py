@@ -120,7 +120,7 @@ def from_row(row: Sequence[Any]) -> StreamTable:
     """A row of `stream_tables.sql` as the value it describes."""
     (number, relid, schema, name, query, schedule, mode, effective, reason, status, *rest) = row
     (is_populated, frontier, upstream, data_timestamp, last_refresh, errors, error, reinit, *last) = rest
-    settings, match_columns = last
+    settings, match_columns, is_pooler_compatible, follows_clock, cache_generation, created_at = last
     return StreamTable(
         id=StreamTableId(number),
         relation=RelationId(relid),
@@ -141,4 +141,8 @@ def from_row(row: Sequence[Any]) -> StreamTable:
         reinit_reason=reinit,
         settings=tuple(sorted(settings.items())),
         match_columns=tuple(match_columns),
+        is_pooler_compatible=is_pooler_compatible,
+        follows_clock=follows_clock,
+        cache_generation=cache_generation,
+        created_at=created_at,
     )

@@ -84,6 +84,16 @@ class KeptRows:
                 else:
                     self._kept[key].frontier = end
 
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._kept)
+
+    def clear(self) -> None:
+        """Keep nothing of any table."""
+        with self._lock:
+            self._kept.clear()
+            self._too_large.clear()
+
     def forget(self, table: StreamTableId) -> None:
         """Something about the sources of a table is not as it was."""
         with self._lock:

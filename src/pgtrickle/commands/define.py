@@ -22,9 +22,22 @@ _PASSING: Final = frozenset({"55P03", "40P01", "40001"})
 
 def create(dsn: str, name: str, query: str, options: Options) -> None:
     """Create a stream table; a sidecar loads it after this."""
+    _create(dsn, "create_stream_table", name, query, options)
+
+
+def create_if_new(dsn: str, name: str, query: str, options: Options) -> bool:
+    """Create a stream table, unless there is one of that name, which stays as it is; whether it did."""
     with opened(dsn) as connection:
-        check_writable(connection)
-        _call(connection, "create_stream_table", {"name": name, "query": query, **options})
+        row = connection.execute("select pgtrickle.find_stream_table(%s)", (name,)).fetchone()
+    if row != (None,):
+        return False
+    _create(dsn, "create_stream_table_if_not_exists", name, query, options)
+    return True
+
+
+def create_or_replace(dsn: str, name: str, query: str, options: Options) -> None:
+    """Create a stream table, or give the one of that name this definition."""
+    _create(dsn, "create_or_replace_stream_table", name, query, options)
 
 
 def alter(dsn: str, name: str, options: Options) -> None:
@@ -32,7 +45,7 @@ def alter(dsn: str, name: str, options: Options) -> None:
     with opened(dsn) as connection:
         check_writable(connection)
         check_known(connection, name)
-        _call(connection, "alter_stream_table", {"name": name, **options})
+        _call(connection, ("alter_stream_table", {"name": name, **options}))
 
 
 def drop(dsn: str, name: str, *, cascade: bool = False) -> None:
@@ -40,7 +53,7 @@ def drop(dsn: str, name: str, *, cascade: bool = False) -> None:
     with opened(dsn) as connection:
         check_writable(connection)
         check_known(connection, name)
-        _call(connection, "drop_stream_table", {"name": name, "cascade": cascade})
+        _call(connection, ("drop_stream_table", {"name": name, "cascade": cascade}))
 
 
 def resume(dsn: str, name: str) -> None:
@@ -48,19 +61,27 @@ def resume(dsn: str, name: str) -> None:
     with opened(dsn) as connection:
         check_writable(connection)
         check_known(connection, name)
-        _call(connection, "resume_stream_table", {"name": name})
+        _call(connection, ("resume_stream_table", {"name": name}))
 
 
-def _call(connection: Connection, function: str, arguments: Options) -> None:
-    """Call a function of ours, a few times if others hold what it needs."""
-    given = sql.SQL(", ").join(
-        sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder()) for name in arguments
-    )
-    statement = sql.SQL("select {}({})").format(sql.Identifier("pgtrickle", function), given)
-    values = tuple(arguments.values())
+def _create(dsn: str, function: str, name: str, query: str, options: Options) -> None:
+    """Create by one of the functions; a tier is no argument of theirs, and given in the same transaction."""
+    asked = {option: value for option, value in options.items() if option != "tier"}
+    calls = [(function, {"name": name, "query": query, **asked})]
+    if "tier" in options:
+        calls.append(("alter_stream_table", {"name": name, "tier": options["tier"]}))
+    with opened(dsn) as connection:
+        check_writable(connection)
+        _call(connection, *calls)
+
+
+def _call(connection: Connection, *calls: tuple[str, Options]) -> None:
+    """Call functions of ours in one transaction, a few times if others hold what they need."""
     for pause in (*PAUSES, None):
         try:
-            connection.execute(statement, values)
+            with connection.transaction():
+                for function, arguments in calls:
+                    connection.execute(_statement(function, arguments), tuple(arguments.values()))
             return
         except DatabaseError as error:
             if error.sqlstate not in _PASSING:
@@ -68,6 +89,13 @@ def _call(connection: Connection, function: str, arguments: Options) -> None:
             if pause is None:
                 raise _busy(error) from error
             sleep(pause)
+
+
+def _statement(function: str, arguments: Options) -> sql.Composed:
+    given = sql.SQL(", ").join(
+        sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder()) for name in arguments
+    )
+    return sql.SQL("select {}({})").format(sql.Identifier("pgtrickle", function), given)
 
 
 def _busy(error: DatabaseError) -> Busy:

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshMode
+from pgtrickle.plan.compiled import Compiled
 from pgtrickle.plan.explaining import compared_lines, explanation
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.preparing import prepared
+
+CHOICE = (
+    "each refresh: differential, unless earlier ones of such windows show that full is faster;"
+    " the history tells which it was, and why"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,9 @@ def explain(engine: Engine, name: str) -> Explanation:
     with engine.connection() as connection:
         found = find(connection, name)
     table, compilation = prepared(engine, found.id)
+    with engine.connection() as connection:
+        compilation = engine.with_operators(connection, table)
+        connection.commit()
     lines = [
         f"stream table: {table.name}",
         f"refresh mode: {compilation.effective_mode.value} (asked for: {table.mode.value})",
@@ -39,7 +48,9 @@ def explain(engine: Engine, name: str) -> Explanation:
         lines.append(f"because: {compilation.reason}")
         lines.append("result: PostgreSQL evaluates the whole query, and the difference is applied")
         lines += compared_lines(compilation.sources)
-    else:
+    elif isinstance(compilation.compiled, Compiled):
+        if table.mode is RefreshMode.AUTO:
+            lines.append(CHOICE)
         lines.append(explanation(compilation.compiled))
     return Explanation(
         table.name, table.mode, compilation.effective_mode, compilation.reason, "\n".join(lines)

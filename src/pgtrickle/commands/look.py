@@ -9,6 +9,7 @@ from typing import Any
 from pgtrickle.commands.opening import check_known, opened
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshMode, Status
+from pgtrickle.model.tier import Tier
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.statements import load
 
@@ -18,7 +19,8 @@ class Standing:
     """One stream table: what was asked for, and how it stands now.
 
     `pending_changes` counts captured change rows that wait for it, an update as two.
-    `last_error` is for those who may act for its owner.
+    `last_error` is for those who may act for its owner. `waits` says what keeps it from being refreshed: a
+    gate, or that the database is drained.
     """
 
     name: RelationName
@@ -26,6 +28,7 @@ class Standing:
     query: str
     sources: tuple[str, ...]
     schedule: str
+    tier: Tier
     refresh_mode: RefreshMode
     effective_refresh_mode: RefreshMode | None
     downgrade_reason: str | None
@@ -40,6 +43,7 @@ class Standing:
     consecutive_errors: int
     last_error: str | None
     retry_at: datetime | None
+    waits: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,39 @@ class PastRefresh:
     reason: str | None
     error: str | None
     initiated_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """One process that serves the database, as it last told of itself."""
+
+    sidecar_id: str
+    host: str
+    process: int
+    version: str
+    started_at: datetime
+    seen_at: datetime
+    is_alive: bool
+    workers: int
+    busy: int
+    queued: int
+    behind: int | None
+    tick_milliseconds: float | None
+    slowest_tick_milliseconds: float | None
+    refreshes: int
+    failures: int
+    vitals: dict[str, Any]
+
+
+def sidecars(dsn: str) -> list[Sidecar]:
+    """Who serves this database, the longest first."""
+    with opened(dsn) as connection:
+        rows = connection.execute(
+            "select sidecar_id::text, host, process, version, started_at, seen_at, is_alive, workers, busy,"
+            " queued, behind, tick_ms, slowest_tick_ms, refreshes, failures, vitals"
+            " from pgtrickle.server_worker_inventory order by started_at"
+        )
+        return [Sidecar(*row) for row in rows]
 
 
 def standings(dsn: str) -> list[Standing]:
@@ -93,14 +130,16 @@ def _standings(connection: Connection, name: str | None) -> list[Standing]:
 
 
 def _standing(row: tuple[Any, ...]) -> Standing:
-    schema, name, owner, query, sources, schedule, mode, effective, reason, status, *rest = row
-    is_populated, data_at, staleness, pending, refreshed_at, action, milliseconds, errors, error, retry = rest
+    schema, name, owner, query, sources, schedule, tier, mode, effective, reason, status, *rest = row
+    is_populated, data_at, staleness, pending, refreshed_at, action, milliseconds, errors, error, *more = rest
+    retry, waits = more
     return Standing(
         RelationName(schema, name),
         owner,
         query,
         tuple(sources),
         schedule or "manual",
+        Tier(tier),
         RefreshMode(mode),
         RefreshMode(effective) if effective else None,
         reason,
@@ -115,6 +154,7 @@ def _standing(row: tuple[Any, ...]) -> Standing:
         errors,
         error,
         retry,
+        waits,
     )
 
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from pgtrickle.catalog.outcomes import check_startable
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.errors import CommandRefused, UnknownStreamTable
 from pgtrickle.model.stream_table import Action, RefreshMode, RefreshOutcome
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, refresh_all
+from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.scheduler.definitions import graph_of
 from pgtrickle.scheduler.failing import note_failure
 from pgtrickle.scheduler.units import groups
 
 
-def refresh(engine: Engine, name: str) -> RefreshOutcome:
+def refresh(
+    engine: Engine, name: str, max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS
+) -> RefreshOutcome:
     """Bring a stream table to the newest snapshot, with those below it that it must agree with."""
     with engine.connection() as connection:
         table = find(connection, name)
+        check_startable(connection, table)
         graph = graph_of(connection)
     (group,) = groups((table.id,), graph)
     if table.effective_mode is not RefreshMode.FULL:
@@ -28,7 +33,7 @@ def refresh(engine: Engine, name: str) -> RefreshOutcome:
     for result in results:
         if isinstance(result, Failure):
             with engine.connection() as connection:
-                note_failure(connection, result, started, "manual")
+                note_failure(connection, result, started, "manual", max_consecutive_errors)
             raise result.error
     for result in results:
         if isinstance(result, RefreshOutcome) and result.name == table.name:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pgtrickle.commands import define, look
+from pgtrickle.commands import control, define, look
+from pgtrickle.commands.caches import CachedQueries, cache_stats, clear_caches
 from pgtrickle.commands.install import install, uninstall
 from pgtrickle.commands.opening import connected
+from pgtrickle.interfaces.environment import max_connections_of, pooling_of
+from pgtrickle.postgres.pool import MOST, check_enough
+from pgtrickle.postgres.pooling import Pooling
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,26 +30,45 @@ if TYPE_CHECKING:
 LOCAL = "local[*]"
 
 
-def connect(dsn: str = "", spark: SparkSession | str | None = None) -> Trickle:
+def connect(
+    dsn: str = "",
+    spark: SparkSession | str | None = None,
+    *,
+    max_connections: int | None = None,
+    pooler: str | None = None,
+) -> Trickle:
     """Open the database at `dsn`; without one, where libpq's environment variables lead.
 
     `spark` is a session that you have (it is used and left running), the master to start one on, or
     nothing: then one is started in this process when it is first needed, which takes some seconds.
+    `max_connections` bounds the connections of refreshes and their Spark tasks together. `pooler` says
+    whether `dsn` leads to a pooler in transaction mode: `"yes"`, `"no"`, or `"auto"`, which finds out.
+    Without them, PGTRICKLE_MAX_CONNECTIONS and PGTRICKLE_POOLER are asked.
 
         with pgtrickle.connect("postgresql://me@localhost/shop") as trickle:
             trickle.install()
             trickle.create_stream_table("sales", "select region, sum(amount) from orders group by region")
             trickle.refresh("sales")
     """
+    most, pooling = max_connections_of(max_connections), pooling_of(pooler)
+    check_enough(most)
     with connected(dsn):
-        return Trickle(dsn, lambda: _spark(spark))
+        return Trickle(dsn, lambda: _spark(spark), max_connections=most, pooling=pooling)
 
 
 class Trickle:
     """Everything that can be asked of pgtrickle in one database. Close it, or use it in a `with`."""
 
-    def __init__(self, dsn: str, start_spark: Callable[[], Spark]) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        start_spark: Callable[[], Spark],
+        *,
+        max_connections: int = MOST,
+        pooling: Pooling = Pooling.AUTO,
+    ) -> None:
         self._dsn = dsn
+        self._max_connections, self._pooling = max_connections, pooling
         self._start_spark = start_spark
         self._engine: Engine | None = None
         self._opening = threading.Lock()
@@ -150,6 +174,22 @@ class Trickle:
         """Let a suspended or failed stream table go on."""
         define.resume(self._dsn, name)
 
+    def gate_source(self, source: str) -> list[str]:
+        """Let all that depends on a source wait while it is loaded; the stream tables that do."""
+        return control.gate(self._dsn, source)
+
+    def ungate_source(self, source: str) -> None:
+        """Let all that depends on a source go on."""
+        control.ungate(self._dsn, source)
+
+    def drain(self, timeout_seconds: int = 60) -> None:
+        """Let no refresh start any more, and wait until none runs; raises `Busy` if one still does."""
+        control.drain(self._dsn, timeout_seconds)
+
+    def undrain(self) -> None:
+        """Let refreshes start again."""
+        control.undrain(self._dsn)
+
     def status(self, name: str) -> Standing:
         """How one stream table stands: freshness, mode and why, last error."""
         return look.standing(self._dsn, name)
@@ -188,14 +228,29 @@ class Trickle:
 
         run(self.engine, stop or threading.Event(), on_event)
 
+    def clear_caches(self) -> int:
+        """Have every sidecar compile every query anew; how many compiled ones the catalog had."""
+        return clear_caches(self._dsn)
+
+    def cache_stats(self) -> list[CachedQueries]:
+        """What the catalog holds of compiled queries, by the version of the code that can use them."""
+        return cache_stats(self._dsn)
+
     @property
     def engine(self) -> Engine:
         """What refreshes share in this process; Spark starts with the first that needs it."""
+        from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine
 
         with self._opening:
             if self._engine is None:
-                self._engine = Engine(self._dsn, self._start_spark)
+                self._engine = Engine(
+                    self._dsn,
+                    self._start_spark,
+                    max_connections=self._max_connections,
+                    pooling=self._pooling,
+                    cache_directory=host_directory(os.environ),
+                )
             return self._engine
 
     def list(self) -> list[Standing]:

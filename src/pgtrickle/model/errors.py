@@ -75,6 +75,36 @@ class Busy(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-S004", "55P03", 409, 4
 
 
+class SourceGated(Busy):
+    """Somebody loads a source and has asked that its dependants wait."""
+
+    code, sqlstate, http_status, exit_code = "PGT-S006", "55000", 409, 4
+
+
+class Drained(Busy):
+    """No refresh starts in this database until somebody lets them."""
+
+    code, sqlstate, http_status, exit_code = "PGT-S007", "55000", 409, 4
+
+
+class BadStatement(PgTrickleError):
+    """A statement about stream tables cannot be read."""
+
+    code, sqlstate, http_status, exit_code = "PGT-S008", "42601", 422, 2
+
+
+class NoConnectionFree(Busy):
+    """All connections that we may have are in use, and none became free in time."""
+
+    code, sqlstate, http_status, exit_code = "PGT-C005", "53300", 503, 4
+
+
+class TooFewConnections(PgTrickleError):
+    """With so few connections no refresh could finish."""
+
+    code, sqlstate, http_status, exit_code = "PGT-C006", "22023", 422, 2
+
+
 class CyclicStreamTables(PgTrickleError):
     """Stream tables read one another in a circle, so none can be refreshed first."""
 
@@ -109,6 +139,12 @@ class RefreshFailed(PgTrickleError):
     """A refresh did not finish; nothing of it was kept."""
 
     code, sqlstate, http_status, exit_code = "PGT-R003", "XX000", 500, 1
+
+
+class Abandoned(PgTrickleError):
+    """The process is stopping and has given up what was not done; nothing of it was kept."""
+
+    code, sqlstate, http_status, exit_code = "PGT-R004", "57P01", 503, 0
 
 
 class JavaMissing(PgTrickleError):

@@ -43,7 +43,11 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
-    """One row of `pgtrickle.pgt_stream_tables`."""
+    """One row of `pgtrickle.pgt_stream_tables`.
+
+    `follows_clock` tells whether time alone changes the result, once that is known; `cache_generation`,
+    how often the caches of compiled queries have been cleared.
+    """
 
     id: StreamTableId
     relation: RelationId
@@ -64,6 +68,10 @@ class StreamTable:
     reinit_reason: str | None
     settings: tuple[tuple[str, str], ...]
     match_columns: tuple[str, ...]
+    is_pooler_compatible: bool
+    follows_clock: bool | None
+    cache_generation: int
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

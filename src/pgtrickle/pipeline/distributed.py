@@ -49,10 +49,17 @@ def run_distributed(
     spark_sql: str,
     inputs: Mapping[str, PartitionedQuery | pa.Table],
     staging: StagingTarget,
+    *,
+    writers: int | None = None,
 ) -> Staged:
-    """Compute `spark_sql`, which reads the inputs by their names, and leave its rows in staging."""
+    """Compute `spark_sql`, which reads the inputs by their names, and leave its rows in staging.
+
+    At most `writers` tasks write at a time, each on a connection of its own.
+    """
     try:
         rows = plan_distributed(spark, spark_sql, inputs, staging.dsn)
+        if writers is not None:
+            rows = rows.coalesce(writers)
         reports = rows.mapInArrow(storing(staging), REPORT_COLUMNS).collect()
     except PySparkException as failure:
         raise failed(failure) from failure

@@ -76,6 +76,15 @@ class Programs:
             return plan_small(self._session, spark_sql, inputs).toArrow()
         return prepared.run(self._session, packed(inputs))
 
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._kept)
+
+    def clear(self) -> None:
+        """Plan everything anew."""
+        with self._lock:
+            self._kept.clear()
+
     def _found(
         self, key: tuple[object, ...], spark_sql: str, inputs: Mapping[str, pa.Table]
     ) -> _Prepared | None:

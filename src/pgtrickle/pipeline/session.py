@@ -94,6 +94,11 @@ class Spark:
         nothing = PartitionedQuery(queries=(), fields=(), snapshot="", has_weight=True)
         self.sources.frame("", nothing).mapInArrow(lambda batches: batches, "weight bigint").collect()
 
+    def interrupt(self) -> None:
+        """End what runs, so that whoever waits for it fails at once."""
+        for session in (self.small, self.large):
+            session.interruptAll()
+
     def close(self) -> None:
         """Stop what we started and remove its files; a session that was given to us goes on."""
         if self._is_ours:

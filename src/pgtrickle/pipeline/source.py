@@ -24,9 +24,10 @@ TASK_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PartitionedQuery:
-    """Rows that many tasks read: one SQL text for each, all in the exported snapshot.
+    """Rows that many tasks read: one or more SQL texts each, all in the exported snapshot.
 
-    `settings` are what the reads are evaluated under (`TimeZone`, `DateStyle`, …).
+    `settings` are what the reads are evaluated under (`TimeZone`, `DateStyle`, …). At most `tasks` read at
+    a time, each on one connection; without that, each text has a task of its own.
     """
 
     queries: tuple[str, ...]
@@ -34,6 +35,13 @@ class PartitionedQuery:
     snapshot: str
     settings: tuple[tuple[str, str], ...] = ()
     has_weight: bool = False
+    tasks: int | None = None
+
+    @property
+    def shares(self) -> list[tuple[str, ...]]:
+        """The texts of each task."""
+        count = len(self.queries) if self.tasks is None else min(self.tasks, len(self.queries))
+        return [self.queries[number::count] for number in range(count)]
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -54,9 +62,9 @@ class Sources:
         self._formats: dict[str, str] = {}
 
     def frame(self, dsn: str, query: PartitionedQuery) -> DataFrame:
-        """The rows of the query, one partition for each of its texts."""
+        """The rows of the query, one partition for each share of its texts."""
         options = {
-            "queries": json.dumps(query.queries),
+            "shares": json.dumps(query.shares),
             "columns": json.dumps(query.columns),
             "snapshot": query.snapshot,
             "settings": json.dumps(query.settings),
@@ -91,21 +99,21 @@ def _source_of(dsn: str, format_name: str) -> type[DataSource]:
 
 
 class PostgresReader(DataSourceReader):
-    """Gives each query to a task of its own."""
+    """Gives each share of the queries to a task of its own."""
 
     def __init__(self, dsn: str, options: MutableMapping[str, str]) -> None:
         self._dsn = dsn
-        self._queries: list[str] = json.loads(options["queries"])
+        self._shares: list[list[str]] = json.loads(options["shares"])
         self._columns: list[tuple[str, str]] = json.loads(options["columns"])
         self._settings: list[tuple[str, str]] = json.loads(options["settings"])
         self._snapshot = options["snapshot"]
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(query) for query in self._queries]
+        return [InputPartition(share) for share in self._shares]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        query: str | None = partition.value
-        if query is None:  # a read without queries has one partition all the same
+        queries: list[str] | None = partition.value
+        if queries is None:  # a read without queries has one partition all the same
             return
         schema = pa.schema([(name, arrow_type(spark_type)) for name, spark_type in self._columns])
         with connect(self._dsn, application_name="pgtrickle task") as connection:
@@ -113,4 +121,5 @@ class PostgresReader(DataSourceReader):
             connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(self._snapshot)))
             for name, value in self._settings:
                 connection.execute("select set_config(%s, %s, true)", (name, value))
-            yield from read_batches(connection, query, schema, chunk_bytes=TASK_BYTES)
+            for query in queries:
+                yield from read_batches(connection, query, schema, chunk_bytes=TASK_BYTES)

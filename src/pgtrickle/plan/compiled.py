@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property
 
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.stream_table import RelationId
@@ -12,6 +14,7 @@ from pgtrickle.plan.analysis.query import Block, analysed, parse
 from pgtrickle.plan.clock import has_clock, require_followable
 from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import column
+from pgtrickle.plan.following import Following
 from pgtrickle.plan.lowering.exactness import require_exact
 from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Scan, Top
 from pgtrickle.plan.program import Cut, Program
@@ -22,35 +25,58 @@ from pgtrickle.plan.targets.replaced import Replaced
 from pgtrickle.plan.targets.rows import Rows
 from pgtrickle.plan.targets.shape import Shape
 
+MAX_PROGRAMS = 64
+"""So many programs of one query are kept; the one not asked for for longest goes first."""
+
 _MERGEABLE = frozenset({"count", "sum", "min", "max", "bool_and", "bool_or"})
 
 
-class Compiled:
-    """A query that can be followed differentially."""
+class Compiled(Following):
+    """A query with its operators: it can make the program of any window."""
 
     def __init__(self, shape: Shape, root: Operator) -> None:
         self.shape = shape
         self.root = root
-        self.program = lru_cache(maxsize=64)(self._program)
+        self._made: OrderedDict[frozenset[RelationId], Program | None] = OrderedDict()
+        self._lock = threading.Lock()
 
-    def _program(self, changed: frozenset[RelationId]) -> Program | None:
-        """The program for a window in which these sources changed; None if nothing follows."""
-        return self.shape.program(changed)
-
-    def initial(self) -> Program:
-        """The program of the first load."""
-        return self.shape.initial()
+    def program(self, changed: frozenset[RelationId]) -> Program | None:
+        with self._lock:
+            if changed in self._made:
+                self._made.move_to_end(changed)
+                return self._made[changed]
+        program = self.shape.program(changed)
+        with self._lock:
+            self._made[changed] = program
+            if len(self._made) > MAX_PROGRAMS:
+                self._made.popitem(last=False)
+        return program
 
     @property
+    def made(self) -> tuple[frozenset[RelationId], ...]:
+        """The windows for which there are programs, the latest asked for last."""
+        with self._lock:
+            return tuple(self._made)
+
+    def initial(self) -> Program:
+        return self._initial
+
+    @cached_property
+    def _initial(self) -> Program:
+        return self.shape.initial()
+
+    @cached_property
     def clocked(self) -> frozenset[RelationId]:
-        """The tables of which rows enter and leave as time passes."""
         scans = (op for op in self.shape.operator.walk() if isinstance(op, Scan))
         return frozenset(scan.source.relation for scan in scans if has_clock(scan.condition))
 
-    @property
+    @cached_property
     def sources(self) -> frozenset[RelationId]:
-        """The tables it reads."""
         return frozenset(op.source.relation for op in self.root.walk() if isinstance(op, Scan))
+
+    @property
+    def asks_on_apply(self) -> bool:
+        return self.shape.asks_on_apply
 
 
 def regenerated(query: str) -> str:
@@ -65,8 +91,10 @@ def compiled(definition: Definition, typer: Typer) -> Compiled:
     require_followable(block.operator, [expression for _, expression in block.outputs])
     shape = _shape(block, definition, context)
     changed = frozenset(source.relation for source in definition.sources.values())
-    shape.program(changed)
-    return Compiled(shape, block.operator)
+    found = Compiled(shape, block.operator)
+    # what cannot be written is found out now, and not by a refresh
+    found.program(changed)
+    return found
 
 
 def _shape(block: Block, definition: Definition, context: Context) -> Shape:

@@ -11,7 +11,8 @@ from pgtrickle.model.source import PgType, Source, SourceKind
 from pgtrickle.model.stream_table import RefreshMode, StreamTable
 from pgtrickle.plan.analysis.context import Definition
 from pgtrickle.plan.clock import clock_functions
-from pgtrickle.plan.compiled import Compiled, compiled, regenerated
+from pgtrickle.plan.compiled import compiled, regenerated
+from pgtrickle.plan.following import Following
 from pgtrickle.plan.over_copies import over_copies
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.introspect import (
@@ -22,6 +23,8 @@ from pgtrickle.postgres.introspect import (
     set_function_names,
     view_texts,
 )
+
+BEHIND = "the state is behind: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Compilation:
     mode: RefreshMode
     outputs: tuple[tuple[str, PgType], ...]
     sources: tuple[Source, ...]
-    compiled: Compiled | None
+    compiled: Following | None
     reason: str
     follows_clock: bool
 
@@ -54,7 +57,7 @@ class Compilation:
 
     def only_full(self, reason: str) -> Compilation:
         """The same query, evaluated by PostgreSQL this time; what state it has is behind afterwards."""
-        return replace(self, compiled=None, reason=reason, state_is_behind=f"the state is behind: {reason}")
+        return replace(self, compiled=None, reason=reason, state_is_behind=f"{BEHIND}{reason}")
 
     @property
     def effective_mode(self) -> RefreshMode:
@@ -107,7 +110,7 @@ def _answer(connection: Connection, table: StreamTable, definition: Definition) 
 
 def _compiled(
     connection: Connection, table: StreamTable, definition: Definition
-) -> tuple[Compiled | None, str]:
+) -> tuple[Following | None, str]:
     if table.mode is RefreshMode.FULL:
         return None, "FULL was asked for"
     try:

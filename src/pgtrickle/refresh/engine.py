@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path as FilePath
 
 from pgtrickle.changes.kept import KeptRows
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.pipeline.session import Spark
-from pgtrickle.postgres.connection import Connection, connect
-from pgtrickle.refresh.compiling import Compilation, compilation
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.pool import MOST, Pool
+from pgtrickle.postgres.pooling import Pooling
+from pgtrickle.refresh.caching.compilations import MAX_ENTRIES, Compilations
+from pgtrickle.refresh.compiling import Compilation
+from pgtrickle.refresh.costs import Costs
 
 LARGE_WINDOW = 200_000
 """From this many change rows on, one task is slower than spreading them."""
@@ -38,10 +43,21 @@ class Engine:
     large_window: int = LARGE_WINDOW
     large_table: int = LARGE_TABLE
     kept: KeptRows = field(default_factory=KeptRows)
+    max_connections: int = MOST
+    pooling: Pooling = Pooling.AUTO
+    template_cache_max_entries: int = MAX_ENTRIES
+    cache_directory: FilePath | None = None
+    """Where compiled queries are shared on this host; None if they are not."""
+    costs: Costs = field(default_factory=Costs)
+    pool: Pool = field(init=False, repr=False)
     _spark: Spark | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _idle: list[Connection] = field(default_factory=list)
-    _compilations: dict[StreamTableId, Compilation] = field(default_factory=dict)
+    _compilations: Compilations = field(init=False)
+    _generation: int | None = None
+
+    def __post_init__(self) -> None:
+        self.pool = Pool(self.dsn, self.max_connections, self.pooling)
+        self._compilations = Compilations(self.template_cache_max_entries, self.cache_directory)
 
     @property
     def spark(self) -> Spark:
@@ -51,32 +67,67 @@ class Engine:
                 self._spark = self.start_spark()
             return self._spark
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connection(self) -> AbstractContextManager[Connection]:
         """A connection in a fresh transaction; what was not committed is rolled back afterwards."""
-        connection = self._taken()
-        try:
-            yield connection
-        finally:
-            self._given_back(connection)
+        return self.pool.connection()
+
+    def prepares(self, table: StreamTable) -> bool:
+        """Whether statements of this table's refreshes are kept prepared: never through a pooler."""
+        return not table.is_pooler_compatible and not self.pool.is_pooled
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether what ran was given up: that it failed then tells nothing of a stream table."""
+        return self.pool.is_abandoned
+
+    def abandon(self) -> None:
+        """Give up what runs, in whatever thread: its statements end, its transactions keep nothing.
+
+        What runs between two statements goes on until its next one, so ask again while anything does.
+        """
+        self.pool.abandon()
+        with self._lock:
+            spark = self._spark
+        if spark is not None:
+            spark.interrupt()
 
     def compiled(self, connection: Connection, table: StreamTable) -> Compilation:
         """The table's query, compiled now or before."""
-        known = self._compilations.get(table.id)
-        if known is None or (known.query, known.mode) != (table.query, table.mode):
-            known = compilation(connection, table)
-            self._compilations[table.id] = known
-        return known
+        return self._compilations.of(connection, table)
+
+    def with_operators(self, connection: Connection, table: StreamTable) -> Compilation:
+        """The same, with the operators that only this process can have: to explain it."""
+        return self._compilations.with_operators(connection, table)
 
     def known(self, table: StreamTableId) -> Compilation | None:
         """What was compiled for the table before, if anything was."""
-        return self._compilations.get(table)
+        return self._compilations.known(table)
 
     def forget(self, *tables: StreamTableId) -> None:
         """Compile anew next time: what the queries read has changed."""
         for table in tables:
-            self._compilations.pop(table, None)
+            self._compilations.forget(table)
             self.kept.forget(table)
+
+    def notice_generation(self, generation: int) -> None:
+        """Empty the caches if somebody asked for that since we last looked."""
+        with self._lock:
+            is_newer = self._generation is not None and generation > self._generation
+            # another thread may have looked later than we did
+            self._generation = max(generation, self._generation or 0)
+            spark = self._spark
+        if is_newer:
+            self._compilations.clear()
+            self.kept.clear()
+            if spark is not None:
+                spark.programs.clear()
+
+    def cache_counters(self) -> Mapping[str, int]:
+        """What the caches of this process did since it began, by name."""
+        with self._lock:
+            spark = self._spark
+        plans = len(spark.programs) if spark is not None else 0
+        return {**self._compilations.counters(), "spark_plans": plans, "kept_reads": len(self.kept)}
 
     def close(self) -> None:
         """Stop Spark if it was started, and leave the database."""
@@ -84,23 +135,4 @@ class Engine:
             if self._spark is not None:
                 self._spark.close()
                 self._spark = None
-            while self._idle:
-                self._idle.pop().close()
-
-    def _taken(self) -> Connection:
-        with self._lock:
-            while self._idle:
-                connection = self._idle.pop()
-                if not connection.closed and not connection.broken:
-                    return connection
-        return connect(self.dsn, application_name="pgtrickle refresh")
-
-    def _given_back(self, connection: Connection) -> None:
-        if not connection.closed and not connection.broken:
-            try:
-                connection.rollback()
-            except Exception:
-                connection.close()
-                raise
-            with self._lock:
-                self._idle.append(connection)
+            self.pool.close()

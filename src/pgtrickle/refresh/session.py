@@ -29,6 +29,16 @@ class Session:
     taken_at: datetime
 
     @property
+    def connections(self) -> tuple[Connection, ...]:
+        """Each connection of the session, once."""
+        return (self.write, self.read) if self.can_share else (self.write,)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the server, or the pooler, has left us."""
+        return any(connection.closed or connection.broken for connection in self.connections)
+
+    @property
     def can_share(self) -> bool:
         """Whether other connections can read what this one reads."""
         return self.read is not self.write

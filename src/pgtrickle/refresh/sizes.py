@@ -19,7 +19,7 @@ def is_large_window(engine: Engine, pending: list[SourceWindow]) -> bool:
 def is_large_load(engine: Engine, session: Session, found: Compilation) -> bool:
     """Whether a first load is better spread over tasks."""
     tables = [source.table.sql for source in found.sources]
-    return _is_large(engine, _estimated_rows(session.read, tables), engine.large_table)
+    return _is_large(engine, estimated_rows(session.read, tables), engine.large_table)
 
 
 def _is_large(engine: Engine, rows: int, limit: int) -> bool:
@@ -28,7 +28,7 @@ def _is_large(engine: Engine, rows: int, limit: int) -> bool:
     return engine.path is Path.DISTRIBUTED
 
 
-def _estimated_rows(connection: Connection, tables: Sequence[str]) -> int:
+def estimated_rows(connection: Connection, tables: Sequence[str]) -> int:
     """What the size of the tables suggests, at a hundred bytes a row: statistics may be missing yet."""
     row = connection.execute(
         "select coalesce(sum(pg_relation_size(t.relid)), 0) / 100"

@@ -13,6 +13,10 @@ from pgtrickle.changes.window import SourceWindow
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable
+from pgtrickle.postgres.preparing import prepared_statements
+from pgtrickle.refresh.announcing import announce_completed
+from pgtrickle.refresh.blaming import Altered
+from pgtrickle.refresh.choosing import chosen, note, strategy_of
 from pgtrickle.refresh.comparing import is_behind
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.differential import Effect, fill, follow
@@ -23,20 +27,26 @@ from pgtrickle.refresh.sizes import is_large_load, is_large_window
 from pgtrickle.refresh.windows import pending_windows, start_of
 
 
-class Altered(Exception):
-    """A source was altered after the query was compiled, or refreshed after it was compared."""
-
-
 def refreshed(
     engine: Engine, session: Session, table: StreamTable, found: Compilation, initiated_by: str
 ) -> RefreshOutcome:
     """Read, compute and apply in the session; the caller commits."""
+    with prepared_statements(session.connections, wanted=engine.prepares(table)):
+        return _refreshed(engine, session, table, found, initiated_by)
+
+
+def _refreshed(
+    engine: Engine, session: Session, table: StreamTable, found: Compilation, initiated_by: str
+) -> RefreshOutcome:
     started, clock = datetime.now(UTC), time.perf_counter()
     if changed(session.read, table.id) or is_behind(session.read, found):
         raise Altered
     _enter_settings(session, table)
     pending = pending_windows(session, table, found)
     action, reason = decided(table, found, pending)
+    if action is Action.DIFFERENTIAL:
+        action, opinion = chosen(engine, session, table, found, pending)
+        reason += opinion
     if action is not Action.NO_DATA:
         lock_for_apply(session.write, table)
     effect = _carried_out(engine, session, table, found, pending, action)
@@ -45,6 +55,7 @@ def refreshed(
         table.name, action, effect.applied.inserted, effect.applied.deleted, milliseconds, reason
     )
     upstream = session.upstream_frontier() if found.upstream else None
+    strategy, rows = strategy_of(found, action), sum(window.rows for window in pending)
     commit_refresh(
         session.write,
         table.id,
@@ -59,8 +70,12 @@ def refreshed(
             delta_rows=effect.delta_rows,
             reason=reason,
             initiated_by=initiated_by,
+            change_rows=rows,
+            strategy=strategy.value if strategy else None,
         ),
     )
+    if strategy is not None:
+        note(engine, table, strategy, rows, milliseconds, session.taken_at)
 
     def moved(source: Source) -> tuple[Frontier | None, Frontier | None]:
         is_upstream = source.kind is SourceKind.STREAM_TABLE
@@ -69,6 +84,13 @@ def refreshed(
     engine.kept.advance(table.id, frozenset(window.relation for window in pending), moved)
     if found.state_is_behind:
         mark_reinit(session.write, table.id, found.state_is_behind)
+    announce_completed(
+        session.write,
+        table,
+        outcome,
+        is_asked=initiated_by == "manual",
+        is_behind=found.state_is_behind is not None,
+    )
     return outcome
 
 
@@ -88,7 +110,7 @@ def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow])
             return Action.FULL, f"{names[window.relation]} was truncated"
     rows = sum(window.rows for window in pending)
     moved = ", and the clock moved" if found.compiled.clocked else ""
-    return Action.DIFFERENTIAL, f"{rows} change rows{moved}"
+    return Action.DIFFERENTIAL, f"{rows:,} change rows{moved}"
 
 
 def _carried_out(
@@ -116,7 +138,7 @@ def _carried_out(
 def _enter_settings(session: Session, table: StreamTable) -> None:
     """Evaluate as the session that created the stream table would have."""
     names, values = [list(part) for part in zip(*table.settings, strict=True)]
-    for connection in dict.fromkeys((session.write, session.read)):
+    for connection in session.connections:
         connection.execute(
             "select set_config(s.name, s.value, true) from unnest(%s::text[], %s::text[]) as s(name, value)",
             (names, values),

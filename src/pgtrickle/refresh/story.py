@@ -9,28 +9,28 @@ from dataclasses import dataclass
 from pgtrickle.catalog.outcomes import claim
 from pgtrickle.catalog.tables import stream_table
 from pgtrickle.changes.window import buffers
-from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed, SparkFailed, UnknownStreamTable
+from pgtrickle.model.errors import (
+    Busy,
+    PgTrickleError,
+    RefreshFailed,
+    UnknownStreamTable,
+)
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import Action, RefreshOutcome, Status, StreamTable, StreamTableId
-from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.pool import FOR_REFRESH
+from pgtrickle.refresh.blaming import Altered, check_ground, explained
 from pgtrickle.refresh.comparing import compare_sources
 from pgtrickle.refresh.compiling import Compilation
-from pgtrickle.refresh.differential import Unfollowable
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.preparing import prepared
 from pgtrickle.refresh.session import Session, alone, together
-from pgtrickle.refresh.step import Altered, refreshed
+from pgtrickle.refresh.step import refreshed
+from pgtrickle.refresh.unfollowable import Unfollowable
 
 SERIALIZATION_FAILURE = "40001"
 UNDEFINED_TABLE = "42P01"
-QUERY_CANCELED = "57014"
-
-ENDLESS = (
-    "if statement_timeout is too short for this query, raise it for the role of the sidecar;"
-    " a recursion with UNION ALL over a cycle never ends: use UNION or CYCLE, or test the path"
-)
 
 ATTEMPTS = 3
 """How often a refresh starts over because what it reads was altered in the meantime."""
@@ -79,22 +79,20 @@ def brought_up_to_date(engine: Engine, ids: Sequence[StreamTableId]) -> Iterator
 
     It commits when the caller is done with it, and keeps nothing if the caller raises.
     """
-    with engine.connection() as connection:
-        for result in _all_followed(engine, connection, ids):
-            if isinstance(result, Failure):
-                raise result.error
-        yield connection
-        connection.commit()
-
-
-def _all_followed(engine: Engine, connection: Connection, ids: Sequence[StreamTableId]) -> list[Result]:
     for _ in range(ATTEMPTS):
         tables, failures = _prepared_all(engine, ids)
-        try:
-            return [*failures, *_followed(engine, connection, tables, "verify", True, failures)]
-        except Altered:
-            connection.rollback()
-            engine.forget(*ids)
+        with engine.connection() as connection:
+            try:
+                results = [*failures, *_followed(engine, connection, tables, "verify", True, failures)]
+            except Altered:
+                engine.forget(*ids)
+                continue
+            for result in results:
+                if isinstance(result, Failure):
+                    raise result.error
+            yield connection
+            connection.commit()
+            return
     raise _restless()
 
 
@@ -122,17 +120,17 @@ def _prepared_all(
         except (PgTrickleError, DatabaseError) as error:
             with engine.connection() as connection:
                 table = stream_table(connection, table_id)
-            failures.append(Failure(table, _explained(table, error)))
+            failures.append(Failure(table, explained(table, error)))
     return tables, failures
 
 
 def _can_go_alone(found: Compilation) -> bool:
     """Whether Spark's tasks can share what it reads: only tables that others write, in one snapshot."""
-    return found.compiled is not None and not found.upstream and not found.compiled.shape.asks_on_apply
+    return found.compiled is not None and not found.upstream and not found.compiled.asks_on_apply
 
 
 def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by: str, waits: bool) -> Result:
-    with engine.connection() as write, engine.connection() as read:
+    with engine.pool.connections(FOR_REFRESH) as (write, read):
         claimed = _claimed(write, table, waits)
         session = _begun(lambda: alone(write, read, [source.table for source in found.sources]))
         if claimed.status is Status.SUSPENDED:
@@ -142,9 +140,12 @@ def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by:
         except Unfollowable as value:
             reason = str(value)
         except (PgTrickleError, DatabaseError) as error:
-            return Failure(claimed, _explained(claimed, error))
+            check_ground(engine, session, error)
+            return Failure(claimed, explained(claimed, error))
         else:
             write.commit()
+            # nothing was written here; a rollback would forget what is prepared
+            read.commit()
             return outcome
     (result,) = _together(engine, [(table, found.only_full(reason))], initiated_by, waits)
     return result
@@ -220,7 +221,8 @@ def _member(
     except Unfollowable as value:
         return _member(engine, session, table, found.only_full(str(value)), initiated_by, failed)
     except (PgTrickleError, DatabaseError) as error:
-        return Failure(table, _explained(table, error))
+        check_ground(engine, session, error)
+        return Failure(table, explained(table, error))
 
 
 def _suspended(table: StreamTable) -> RefreshOutcome:
@@ -241,16 +243,3 @@ def _claimed(connection: Connection, table: StreamTable, waits: bool) -> StreamT
     if (claimed.query, claimed.mode) != (table.query, table.mode):
         raise Altered
     return claimed
-
-
-def _explained(table: StreamTable, error: PgTrickleError | DatabaseError) -> PgTrickleError:
-    if isinstance(error, SparkFailed) and MORE_THAN_ONE_ROW in error.message:
-        hint = "let the subquery give one row for each row around it: aggregate it, or limit it to one"
-        return RefreshFailed(f"the refresh of {table.name} failed: {MORE_THAN_ONE_ROW}", hint=hint)
-    if isinstance(error, PgTrickleError):
-        return error
-    message = (error.diag.message_primary or str(error)).strip()
-    advice = ENDLESS if error.sqlstate == QUERY_CANCELED else error.diag.message_hint
-    failure = RefreshFailed(f"the refresh of {table.name} failed: {message}", hint=advice)
-    failure.__cause__ = error
-    return failure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pgtrickle.changes.relations import Ends
 from pgtrickle.changes.window import SourceWindow, windows
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
@@ -25,3 +26,12 @@ def pending_windows(session: Session, table: StreamTable, found: Compilation) ->
 def start_of(table: StreamTable, source: Source) -> Frontier | None:
     """Up to where the table has followed a source."""
     return table.upstream_frontier if source.kind is SourceKind.STREAM_TABLE else table.frontier
+
+
+def ends_of(session: Session, table: StreamTable) -> Ends:
+    """Where the reads of a refresh begin and end."""
+
+    def frontier(source: Source) -> Frontier:
+        return start_of(table, source) or Frontier(3, 3)
+
+    return Ends(frontier, table.data_timestamp, session.taken_at)

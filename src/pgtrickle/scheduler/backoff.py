@@ -1,19 +1,36 @@
-"""How long a failing stream table waits before it is tried again."""
+"""How long a failing stream table waits before it is tried again; nothing else decides that."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from random import random
+from typing import Final
 
-FIRST_DELAY = timedelta(seconds=1)
-LONGEST_DELAY = timedelta(minutes=5)
+FIRST_DELAY: Final = timedelta(seconds=1)
+LONGEST_DELAY: Final = timedelta(minutes=5)
+MAX_CONSECUTIVE_ERRORS: Final = 3
 
 # enough doublings to pass the longest delay, few enough never to overflow
-_MOST_DOUBLINGS = 16
+_MOST_DOUBLINGS: Final = 16
 
 
-def retry_delay(consecutive_errors: int) -> timedelta:
+def longest_delay(consecutive_errors: int) -> timedelta:
     """1 s after the first failure, twice as long after each further one, 5 min at most."""
     if consecutive_errors <= 0:
         return timedelta(0)
     factor = 1 << min(consecutive_errors - 1, _MOST_DOUBLINGS)
     return min(FIRST_DELAY * factor, LONGEST_DELAY)
+
+
+def retry_delay(consecutive_errors: int, chance: Callable[[], float] = random) -> timedelta:
+    """Half of it for sure and half by chance: what failed together is not tried again together.
+
+    `chance` gives numbers from 0 up to 1.
+    """
+    return longest_delay(consecutive_errors) * (0.5 + chance() / 2)
+
+
+def retry_delays(max_errors: int, chance: Callable[[], float] = random) -> list[timedelta]:
+    """The delay after each failure that does not suspend yet: the first, the second, and so on."""
+    return [retry_delay(errors, chance) for errors in range(1, max_errors)]

@@ -7,15 +7,17 @@ and only those stream tables are examined: a look at ten thousand tables at rest
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from pgtrickle.catalog.tables import DependencyKind
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import RelationId, Status, StreamTableId
+from pgtrickle.scheduler.cron import Cron
 from pgtrickle.scheduler.definitions import Definitions, Standing
 from pgtrickle.scheduler.due import Candidate, due, is_held_back, may_run, next_look
+from pgtrickle.scheduler.falling_behind import Episodes
 from pgtrickle.scheduler.tick import Tick
 
 BUSY_AGAIN = timedelta(milliseconds=250)
@@ -29,11 +31,10 @@ Unseen = set[tuple[RelationId, int]] | Frontier
 
 @dataclass(slots=True)
 class Board:
-    """`follows_clock` tells whether the result of a stream table changes with time alone."""
+    """What is known of each stream table, and which of them are in hand."""
 
     definitions: Definitions
     standings: dict[StreamTableId, Standing]
-    follows_clock: Callable[[StreamTableId], bool]
     in_hand: set[StreamTableId] = field(default_factory=set)
     _behind: dict[StreamTableId, Unseen] = field(default_factory=dict)
     _requested: frozenset[StreamTableId] = frozenset()
@@ -112,13 +113,19 @@ class Board:
                 self._examine.add(table)
                 self._examine |= self.definitions.graph.downstream(table) if self._knows(table) else set()
 
+    def note_episodes(self, found: Episodes) -> None:
+        """These have begun to fall behind, or keep up again."""
+        for table in (*found.begun, *found.ended):
+            if table in self.standings:
+                self.standings[table] = replace(self.standings[table], is_behind=table in found.begun)
+
     def is_requested(self, table: StreamTableId) -> bool:
         """Whether somebody waits for it."""
         return table in self._requested
 
-    def candidates(self) -> list[Candidate]:
-        """What is known of all of them."""
-        found = (self._candidate(table) for table in self.standings)
+    def candidates(self, tables: Iterable[StreamTableId] | None = None) -> list[Candidate]:
+        """What is known of these, or of all of them."""
+        found = (self._candidate(table) for table in (self.standings if tables is None else tables))
         return [candidate for candidate in found if candidate is not None]
 
     def companions(self, table: StreamTableId) -> frozenset[StreamTableId]:
@@ -178,7 +185,8 @@ class Board:
         is_at_rest = (
             candidate.status is Status.ACTIVE and candidate.is_populated and not candidate.needs_reinit
         )
-        if is_at_rest and not (candidate.has_pending_changes or candidate.always or candidate.compares):
+        is_timed = candidate.always or candidate.compares or isinstance(candidate.schedule, Cron)
+        if is_at_rest and not (candidate.has_pending_changes or is_timed):
             return
         moment = next_look(candidate, now)
         if moment is not None:
@@ -192,7 +200,7 @@ class Board:
             return None
         return Candidate(
             id=table,
-            schedule=definition.schedule,
+            schedule=self.definitions.schedules[table],
             status=standing.status,
             is_populated=standing.is_populated,
             last_refresh_at=standing.last_refresh_at,
@@ -200,6 +208,11 @@ class Board:
             retry_at=standing.retry_at,
             refresh_requested=table in self._requested,
             needs_reinit=standing.needs_reinit,
-            always=self.follows_clock(table),
+            always=standing.follows_clock,
             compares=definition.reads(DependencyKind.FOREIGN_TABLE),
+            data_timestamp=standing.data_timestamp,
+            tier=definition.asked.tier,
+            recent_durations=standing.recent_durations,
+            is_behind=standing.is_behind,
+            is_gated=definition.is_gated,
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
+from pgtrickle.model.errors import Busy, ConnectionFailed, PgTrickleError
 from pgtrickle.model.frontier import Frontier
-from pgtrickle.postgres.connection import Connection, DatabaseError, connect
+from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.scheduler.duty import SIGHT_SECONDS, Behind, Duty
 from pgtrickle.scheduler.pending import pending
 from pgtrickle.scheduler.upkeep import rotate_buffers, tidy
@@ -47,11 +48,10 @@ class Caretaker:
 
     def _serve(self) -> None:
         try:
-            with connect(
-                self.duty.engine.dsn, autocommit=True, application_name="pgtrickle care"
-            ) as connection:
-                while not self._stop.wait(STEP_SECONDS):
+            while not self._stop.wait(STEP_SECONDS):
+                with suppress(Busy), self.duty.engine.pool.autocommitting() as connection:
                     self.step(connection)
+            with self.duty.engine.pool.autocommitting() as connection:
                 leave(connection, self.duty.vitals)
         except (DatabaseError, PgTrickleError) as error:
             self.duty.report(ConnectionFailed(f"upkeep failed: {str(error).strip()}", hint="trying again"))
@@ -70,7 +70,8 @@ class Caretaker:
             self.duty.report(Behind(*pending(connection, self.duty.definitions)))
 
     def _tell(self, connection: Connection) -> None:
-        tell(connection, self.duty.vitals, **self.duty.workload(), more={"behind": self.duty.behind()})
+        more = {"behind": self.duty.behind(), **self.duty.engine.cache_counters()}
+        tell(connection, self.duty.vitals, **self.duty.workload(), more=more)
 
     def _empty_touched(self, connection: Connection) -> None:
         """Empty what all sidecars have seen, or will miss and know it: they look more often than this."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -13,8 +13,10 @@ from pgtrickle.model.errors import BadSchedule
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId, Status, StreamTableId
+from pgtrickle.model.tier import Tier
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.statements import load
+from pgtrickle.scheduler.effective import Asked, DiamondPolicy, effective_schedules
 from pgtrickle.scheduler.graph import Graph, Node
 from pgtrickle.scheduler.schedule import Manual, Schedule, parse_schedule
 
@@ -26,7 +28,8 @@ class Definition:
     id: StreamTableId
     relation: RelationId
     name: RelationName
-    schedule: Schedule
+    asked: Asked
+    is_gated: bool
     sources: tuple[tuple[DependencyKind, RelationId], ...]
 
     def reads(self, kind: DependencyKind) -> bool:
@@ -46,14 +49,22 @@ class Standing:
     initialize: bool
     frontier: Frontier | None
     upstream_frontier: Frontier | None
+    data_timestamp: datetime | None = None
+    recent_durations: tuple[timedelta, ...] = ()
+    is_behind: bool = False
+    follows_clock: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """All stream tables, their graph, and who reads what. Nobody needs a lock to read it."""
+    """All stream tables, their graph, and who reads what. Nobody needs a lock to read it.
+
+    `schedules` are those they keep to, which for some follow from the graph.
+    """
 
     tables: Mapping[StreamTableId, Definition]
     graph: Graph
+    schedules: Mapping[StreamTableId, Schedule]
     readers: Mapping[RelationId, tuple[StreamTableId, ...]]
     relations: frozenset[RelationId]
     has_views: bool
@@ -66,9 +77,11 @@ class Definitions:
         for table in known.values():
             for _, relation in table.sources:
                 readers.setdefault(relation, []).append(table.id)
+        graph = Graph.of(_nodes(known.values()))
         return cls(
             MappingProxyType(known),
-            Graph.of(_nodes(known.values())),
+            graph,
+            _schedules(known, graph),
             MappingProxyType({relation: tuple(ids) for relation, ids in readers.items()}),
             frozenset(table.relation for table in known.values()),
             any(table.reads(DependencyKind.MATERIALIZED_VIEW) for table in known.values()),
@@ -84,7 +97,7 @@ class Definitions:
         tables = {i: table for i, table in self.tables.items() if i not in changed}
         tables.update((i, present[i]) for i in changed if i in present)
         if all(_same_place(self.tables.get(i), present.get(i)) for i in changed):
-            return replace(self, tables=MappingProxyType(tables))
+            return replace(self, tables=MappingProxyType(tables), schedules=_schedules(tables, self.graph))
         return Definitions.of(tables.values())
 
 
@@ -99,7 +112,7 @@ def loaded(connection: Connection, ids: Sequence[StreamTableId] | None = None) -
     definitions = (_definition(row) for row in rows)
     return (
         {definition.id: definition for definition in definitions},
-        {StreamTableId(row[0]): _standing(row[6:]) for row in rows},
+        {StreamTableId(row[0]): _standing(row[9:]) for row in rows},
     )
 
 
@@ -121,6 +134,11 @@ def _nodes(tables: Iterable[Definition]) -> list[Node]:
     return nodes
 
 
+def _schedules(tables: Mapping[StreamTableId, Definition], graph: Graph) -> Mapping[StreamTableId, Schedule]:
+    asked = {table.id: table.asked for table in tables.values()}
+    return MappingProxyType(effective_schedules(asked, graph))
+
+
 def _same_place(before: Definition | None, after: Definition | None) -> bool:
     """Whether a stream table has the place in the graph that it had."""
     if before is None or after is None:
@@ -129,18 +147,20 @@ def _same_place(before: Definition | None, after: Definition | None) -> bool:
 
 
 def _definition(row: Sequence[Any]) -> Definition:
-    number, relation, schema, name, schedule, sources = row[:6]
+    number, relation, schema, name, schedule, tier, policy, is_gated, sources = row[:9]
     return Definition(
         StreamTableId(number),
         RelationId(relation),
         RelationName(schema, name),
-        _schedule(schedule),
+        Asked(_schedule(schedule), Tier(tier), DiamondPolicy(policy) if policy else None),
+        is_gated,
         tuple((DependencyKind(kind), RelationId(source)) for kind, source in sources),
     )
 
 
 def _standing(row: Sequence[Any]) -> Standing:
-    status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize, frontier, upstream = row
+    status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize, *rest = row
+    frontier, upstream, data_timestamp, recent_ms, is_behind, follows_clock = rest
     return Standing(
         Status(status),
         is_populated,
@@ -150,6 +170,10 @@ def _standing(row: Sequence[Any]) -> Standing:
         initialize,
         Frontier.parse(frontier) if frontier else None,
         Frontier.parse(upstream) if upstream else None,
+        data_timestamp,
+        tuple(timedelta(milliseconds=duration) for duration in recent_ms),
+        is_behind,
+        follows_clock,
     )
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
 from pgtrickle.model.stream_table import Status, StreamTableId
+from pgtrickle.model.tier import Tier
+from pgtrickle.scheduler.candidate import Candidate
+from pgtrickle.scheduler.cron import Cron
 from pgtrickle.scheduler.graph import Graph
-from pgtrickle.scheduler.schedule import Calculated, Every, Manual, Schedule
+from pgtrickle.scheduler.schedule import Calculated, Every, Manual
+from pgtrickle.scheduler.turn import next_moment, next_turn
+
+__all__ = ["Candidate", "due", "is_held_back", "may_run", "next_look", "next_wake"]
 
 # a table that waits for changes and not for the clock is looked at this often
 LOOK_AGAIN = timedelta(seconds=1)
@@ -17,31 +22,12 @@ LOOK_AGAIN = timedelta(seconds=1)
 COMPARE_AGAIN = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """What one tick knows of one stream table.
-
-    `always` claims that the result changes with time alone, so that it is worth a refresh without changes;
-    `compares`, that it reads a source of whose changes only a refresh can tell.
-    """
-
-    id: StreamTableId
-    schedule: Schedule
-    status: Status
-    is_populated: bool
-    last_refresh_at: datetime | None
-    has_pending_changes: bool
-    retry_at: datetime | None = None
-    refresh_requested: bool = False
-    needs_reinit: bool = False
-    always: bool = False
-    compares: bool = False
-
-
 def due(candidates: Sequence[Candidate], now: datetime, graph: Graph) -> tuple[StreamTableId, ...]:
     """The stream tables to refresh now; whoever is read comes before its readers.
 
-    A table that the graph does not know yet waits for the graph that does.
+    A table that the graph does not know yet waits for the graph that does. An interval says how old the
+    result may get, so that it is due only if there is something to do; a cron moment is when to look,
+    and is kept also if nothing has changed (a refresh that finds nothing does nothing but say so).
     """
     known = {candidate.id: candidate for candidate in candidates}
     chosen: dict[StreamTableId, None] = {}
@@ -63,50 +49,36 @@ def next_wake(candidates: Sequence[Candidate], now: datetime) -> datetime | None
     return min((moment for moment in moments if moment is not None), default=None)
 
 
-def _is_due(candidate: Candidate, now: datetime, *, is_fed: bool) -> bool:
-    if not may_run(candidate) or is_held_back(candidate, now):
-        return False
-    if candidate.status is Status.INITIALIZING or candidate.refresh_requested:
-        return True
-    owes_load = candidate.needs_reinit or not candidate.is_populated
-    has_work = candidate.has_pending_changes or is_fed or owes_load
-    is_retry = candidate.status is Status.ERROR
-    match candidate.schedule:
-        case Manual():
-            return False
-        case Calculated():
-            return has_work or is_retry or (candidate.compares and _has_come(candidate, COMPARE_AGAIN, now))
-        case Every(interval):
-            has_reason = has_work or candidate.always or candidate.compares
-            return is_retry or (has_reason and _has_come(candidate, interval, now))
-        case _:
-            assert_never(candidate.schedule)
-
-
 def next_look(candidate: Candidate, now: datetime) -> datetime | None:
-    """When time alone may make a stream table due; none if it never does."""
+    """When time may make one table due, at the earliest; None if it never does."""
     if not may_run(candidate):
         return None
     if candidate.retry_at is not None and candidate.retry_at > now:
         return candidate.retry_at
+    if candidate.tier is Tier.FROZEN:
+        return None
     if candidate.status is Status.INITIALIZING:
         return now + LOOK_AGAIN
     match candidate.schedule:
         case Manual():
             return None
-        case Calculated():
-            turn = _next_turn(candidate, COMPARE_AGAIN, now)
-            return min(turn, now + LOOK_AGAIN) if candidate.compares and turn > now else now + LOOK_AGAIN
-        case Every(interval):
-            turn = _next_turn(candidate, interval, now)
+        case Calculated() | Every():
+            moments = [next_turn(candidate, now)]
+            if candidate.compares and isinstance(candidate.schedule, Calculated):
+                moments.append(_next_comparison(candidate, now))
             # its turn has come: its work waits, or will be due the moment it comes
-            return turn if turn > now else now + min(interval, LOOK_AGAIN)
+            return min(moment if moment > now else now + _patience(candidate) for moment in moments)
+        case Cron():
+            moment = next_moment(candidate, candidate.schedule, now)
+            return moment if moment > now else now + LOOK_AGAIN
         case _:
             assert_never(candidate.schedule)
 
 
 def may_run(candidate: Candidate) -> bool:
-    """Whether time can ever make it due: an error without a time to retry needs a person."""
+    """Whether time can ever make it due: a gate, and an error without a time to retry, need a person."""
+    if candidate.is_gated:
+        return False
     match candidate.status:
         case Status.SUSPENDED:
             return False
@@ -123,10 +95,39 @@ def is_held_back(candidate: Candidate, now: datetime) -> bool:
     return candidate.retry_at is not None and now < candidate.retry_at
 
 
-def _has_come(candidate: Candidate, interval: timedelta, now: datetime) -> bool:
-    return _next_turn(candidate, interval, now) <= now
+def _is_due(candidate: Candidate, now: datetime, *, is_fed: bool) -> bool:
+    if not may_run(candidate) or is_held_back(candidate, now):
+        return False
+    if candidate.refresh_requested:
+        return True
+    if candidate.tier is Tier.FROZEN:
+        return False
+    if candidate.status is Status.INITIALIZING:
+        return True
+    owes_load = candidate.needs_reinit or not candidate.is_populated
+    has_work = candidate.has_pending_changes or is_fed or owes_load
+    is_retry = candidate.status is Status.ERROR
+    match candidate.schedule:
+        case Manual():
+            return False
+        case Calculated():
+            compares = candidate.compares and _next_comparison(candidate, now) <= now
+            return is_retry or ((has_work or compares) and next_turn(candidate, now) <= now)
+        case Every():
+            has_reason = has_work or candidate.always or candidate.compares
+            return is_retry or (has_reason and next_turn(candidate, now) <= now)
+        case Cron():
+            # also without changes: one that comes later must wait for the moment after it
+            return is_retry or next_moment(candidate, candidate.schedule, now) <= now
+        case _:
+            assert_never(candidate.schedule)
 
 
-def _next_turn(candidate: Candidate, interval: timedelta, now: datetime) -> datetime:
+def _next_comparison(candidate: Candidate, now: datetime) -> datetime:
     last = candidate.last_refresh_at
-    return now if last is None else last + interval
+    return now if last is None else last + COMPARE_AGAIN * candidate.tier.factor
+
+
+def _patience(candidate: Candidate) -> timedelta:
+    schedule = candidate.schedule
+    return min(schedule.interval, LOOK_AGAIN) if isinstance(schedule, Every) else LOOK_AGAIN

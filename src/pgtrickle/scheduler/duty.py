@@ -20,10 +20,12 @@ from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.board import Board
 from pgtrickle.scheduler.definitions import Definitions, Standing, loaded
+from pgtrickle.scheduler.falling_behind import episodes, note_episodes
 from pgtrickle.scheduler.pending import pending
 from pgtrickle.scheduler.refreshing import Done, RefreshEvent, carry_out
 from pgtrickle.scheduler.tick import Tick, look
 from pgtrickle.scheduler.units import Unit, units
+from pgtrickle.scheduler.urgency import group_urgency
 from pgtrickle.scheduler.vitals import Vitals
 from pgtrickle.scheduler.waking import Alarms
 from pgtrickle.scheduler.workers import Workers
@@ -59,6 +61,7 @@ class Duty:
     on_event: Callable[[RefreshEvent], None]
     vitals: Vitals
     worker_pool_size: int
+    max_errors: int
     wake: threading.Event
     alarms: Alarms = field(default_factory=Alarms)
     seen: Frontier | None = None
@@ -69,6 +72,7 @@ class Duty:
     _milliseconds: dict[StreamTableId, float] = field(default_factory=dict)
     _looked_at: float = field(init=False)
     _now: datetime = field(init=False)
+    _is_draining: bool = False
     _redefining: threading.Thread | None = None
     _to_redefine: set[StreamTableId] = field(default_factory=set)
 
@@ -76,7 +80,7 @@ class Duty:
         # changes from here on are noticed by looks; those before are asked of the buffers
         tick = look(self.connection, None, has_views=False)
         definitions, standings = loaded(self.connection)
-        self._board = Board(Definitions.of(definitions.values()), standings, self._follows_clock)
+        self._board = Board(Definitions.of(definitions.values()), standings)
         self._board.mark_behind(*pending(self.connection, self._board.definitions))
         self.seen, self._now, self._looked_at = tick.snapshot, tick.now, time.monotonic()
         self._workers = Workers(self.worker_pool_size, self._work)
@@ -128,11 +132,6 @@ class Duty:
         """Start nothing more and wait for what runs; whether it ended in time."""
         return self._workers.close(timeout)
 
-    def _follows_clock(self, table: StreamTableId) -> bool:
-        # what this process has not compiled yet may follow the clock
-        compiled = self.engine.known(table)
-        return compiled is None or compiled.follows_clock
-
     def _clock(self) -> datetime:
         return self._now + timedelta(seconds=self.seconds_since_look())
 
@@ -144,6 +143,8 @@ class Duty:
         started = time.perf_counter()
         tick = look(self.connection, self.seen, has_views=self.definitions.has_views)
         self.seen, self._now, self._looked_at = tick.snapshot, tick.now, time.monotonic()
+        self._is_draining = tick.is_draining
+        self.engine.notice_generation(tick.cache_generation)
         self.alarms.touched(tick.touched)
         self._redefine(tick)
         self._board.notice(tick)
@@ -173,9 +174,15 @@ class Duty:
             if definition is not None and definition.name in done.milliseconds:
                 self._milliseconds[table] = done.milliseconds[definition.name]
         self._board.finished(done.unit.tables, done.standings, done.left_out, self._clock())
+        found = episodes(self._board.candidates(done.unit.tables))
+        note_episodes(self.connection, found)
+        self._board.note_episodes(found)
 
     def _dispatch(self) -> None:
-        chosen = self._board.take_due(self._clock())
+        if self._is_draining:
+            return
+        now = self._clock()
+        chosen = self._board.take_due(now)
         if not chosen:
             return
         submitted = []
@@ -183,7 +190,7 @@ class Duty:
             self._board.in_hand.update(unit.tables)
             is_asked = any(map(self._board.is_requested, unit.tables))
             self._initiators[unit] = "manual" if is_asked else "scheduler"
-            submitted.append((unit, (not is_asked,)))
+            submitted.append((unit, group_urgency(self._board.candidates(unit.tables), now)))
         self._workers.submit(submitted)
 
     def _slow(self, tables: tuple[StreamTableId, ...]) -> set[StreamTableId]:
@@ -201,7 +208,7 @@ class Duty:
         """In a worker's thread."""
         try:
             by = self._initiators.get(unit, "scheduler")
-            self.report(carry_out(self.engine, unit, by, self.on_event, self.vitals))
+            self.report(carry_out(self.engine, unit, by, self.on_event, self.vitals, self.max_errors))
         except ConnectionFailed as lost:
             self.report(lost)
         except Exception as error:

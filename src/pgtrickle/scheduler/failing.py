@@ -8,11 +8,19 @@ from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.model.errors import SourceChanged, UnsupportedQuery
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.refresh.announcing import announce_failed
 from pgtrickle.refresh.story import Failure
+from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS, retry_delays
 
 
-def note_failure(connection: Connection, failure: Failure, started: datetime, initiated_by: str) -> None:
-    """Write a failure down, in a transaction of its own."""
+def note_failure(
+    connection: Connection,
+    failure: Failure,
+    started: datetime,
+    initiated_by: str,
+    max_errors: int = MAX_CONSECUTIVE_ERRORS,
+) -> None:
+    """Write a failure down, in a transaction of its own; so many in a row suspend the stream table."""
     table, error = failure.table, failure.error
     if isinstance(error, (SourceChanged, UnsupportedQuery)):
         # trying again cannot help; altering the query, or the source, can
@@ -20,6 +28,13 @@ def note_failure(connection: Connection, failure: Failure, started: datetime, in
     else:
         action = Action(table.effective_mode.value) if table.effective_mode else Action.REINITIALIZE
         record_failure(
-            connection, table.id, str(error), action=action, started_at=started, initiated_by=initiated_by
+            connection,
+            table.id,
+            str(error),
+            action=action,
+            started_at=started,
+            initiated_by=initiated_by,
+            delays=retry_delays(max_errors),
         )
+    announce_failed(connection, table, error)
     connection.commit()

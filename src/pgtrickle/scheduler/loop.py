@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pgtrickle.model.errors import ConnectionFailed
 from pgtrickle.model.names import RelationName
-from pgtrickle.postgres.connection import DatabaseError, connect
+from pgtrickle.postgres.connection import DatabaseError
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.scheduler.caretaking import Caretaker
 from pgtrickle.scheduler.duty import Duty
+from pgtrickle.scheduler.listening import Listener
 from pgtrickle.scheduler.refreshing import RefreshEvent
 from pgtrickle.scheduler.vitals import Vitals
 
@@ -34,7 +36,9 @@ class Loop:
 
     engine: Engine
     on_event: Callable[[RefreshEvent], None]
+    max_errors: int = MAX_CONSECUTIVE_ERRORS
     worker_pool_size: int = WORKERS
+    listen_dsn: str | None = None
     wake: threading.Event = field(default_factory=threading.Event)
     vitals: Vitals = field(default_factory=Vitals)
 
@@ -52,15 +56,30 @@ class Loop:
     @contextmanager
     def duty(self) -> Iterator[Duty]:
         """A stretch of duty on a connection of its own; at its end what runs is waited for."""
-        with connect(self.engine.dsn, autocommit=True, application_name="pgtrickle tick") as connection:
-            duty = Duty(self.engine, connection, self.on_event, self.vitals, self.worker_pool_size, self.wake)
-            caretaker = Caretaker(duty, listens=False)
+        with ExitStack() as stack:
+            connection = stack.enter_context(self.engine.pool.autocommitting())
+            duty = Duty(
+                self.engine,
+                connection,
+                self.on_event,
+                self.vitals,
+                self.worker_pool_size,
+                self.max_errors,
+                self.wake,
+            )
+            stack.callback(duty.close)
+            if dsn := self._listening_address():
+                stack.enter_context(Listener(dsn, self.wake))
+            caretaker = Caretaker(duty, listens=dsn is not None)
             caretaker.start()
-            try:
-                yield duty
-            finally:
-                duty.close()
-                caretaker.close()
+            stack.callback(caretaker.close)
+            yield duty
+
+    def _listening_address(self) -> str | None:
+        """Where wake-ups can be heard: a pooler in transaction mode forgets who listens."""
+        if self.listen_dsn is not None:
+            return self.listen_dsn
+        return None if self.engine.pool.is_pooled else self.engine.dsn
 
     def _look_on(self, duty: Duty, stop: threading.Event) -> None:
         duty.turn()
@@ -69,8 +88,9 @@ class Loop:
             self.wake.clear()
             if was_woken and duty.seconds_since_look() < LEAST_SECONDS:
                 duty.follow_up()
-            else:
-                duty.turn()
+                # what woke us may be something to look at
+                stop.wait(LEAST_SECONDS - duty.seconds_since_look())
+            duty.turn()
 
 
 def _lost(error: DatabaseError) -> ConnectionFailed:

@@ -51,13 +51,20 @@ def carry_out(
     initiated_by: str,
     on_event: Callable[[RefreshEvent], None],
     vitals: Vitals,
+    max_errors: int,
 ) -> Done:
     """Refresh the tables of a unit; ConnectionFailed where the database itself is gone."""
     started = datetime.now(UTC)
     try:
         results = _results(engine, unit, initiated_by)
         for result in results:
-            _note(engine, result, started, initiated_by, on_event, vitals)
+            if isinstance(result, Failure) and engine.is_abandoned:
+                # that it failed tells nothing of the stream table
+                continue
+            if isinstance(result, Failure):
+                with engine.connection() as connection:
+                    note_failure(connection, result, started, initiated_by, max_errors)
+            _tell(result, on_event, vitals)
         with engine.connection() as connection:
             definitions, standings = loaded(connection, unit.tables)
     except DatabaseError as error:
@@ -95,24 +102,15 @@ def _failed(engine: Engine, table: StreamTableId, error: Exception) -> list[Resu
             return []
 
 
-def _note(
-    engine: Engine,
-    result: Result,
-    started: datetime,
-    initiated_by: str,
-    on_event: Callable[[RefreshEvent], None],
-    vitals: Vitals,
-) -> None:
+def _tell(result: Result, on_event: Callable[[RefreshEvent], None], vitals: Vitals) -> None:
     now = datetime.now(UTC)
-    if isinstance(result, RefreshOutcome):
-        vitals.refreshed(result.action)
-        if result.action is not Action.SKIP:
-            on_event(RefreshEvent(result.name, now, outcome=result))
+    if isinstance(result, Failure):
+        vitals.counted("failures")
+        on_event(RefreshEvent(result.table.name, now, error=result.error))
         return
-    vitals.counted("failures")
-    with engine.connection() as connection:
-        note_failure(connection, result, started, initiated_by)
-    on_event(RefreshEvent(result.table.name, now, error=result.error))
+    vitals.refreshed(result.action)
+    if result.action is not Action.SKIP:
+        on_event(RefreshEvent(result.name, now, outcome=result))
 
 
 def _name(result: Result) -> RelationName:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from pgtrickle.model.errors import BadSchedule
+from pgtrickle.scheduler.cron import Cron, looks_like_cron, parse_cron
 
 SHORTEST = timedelta(milliseconds=100)
 LONGEST = timedelta(days=3652.5)
@@ -24,10 +25,9 @@ _MICROSECONDS = {
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|[smhdw])")
 _DURATION = re.compile(rf"(?:{_PART.pattern})+")
 _SECONDS = re.compile(r"[0-9]{1,9}")
-_CRON = re.compile(r"@.*|\S+(?:\s+\S+){4,5}")
 _EXAMPLES = (
     "use an interval such as 500ms, 1s, 5m, 2h, 1d, 1w or 1h30m (a bare number is seconds), "
-    "'calculated' or 'manual'"
+    "cron such as '*/5 * * * *' or '@hourly', 'calculated' or 'manual'"
 )
 
 
@@ -41,7 +41,9 @@ class Manual:
 
 @dataclass(frozen=True, slots=True)
 class Calculated:
-    """Refreshed whenever a source has changed."""
+    """Refreshed when a source has changed: at once, or as often as its readers need, if that is known."""
+
+    interval: timedelta | None = None
 
     def __str__(self) -> str:
         return "calculated"
@@ -65,7 +67,7 @@ class Every:
         return "".join(parts)
 
 
-Schedule = Manual | Calculated | Every
+Schedule = Manual | Calculated | Every | Cron
 
 
 def parse_schedule(text: str | None) -> Schedule:
@@ -77,8 +79,8 @@ def parse_schedule(text: str | None) -> Schedule:
         return Manual()
     if given == "calculated":
         return Calculated()
-    if _CRON.fullmatch(given):
-        raise BadSchedule(f"cron schedules such as {text!r} are not supported yet", hint=_EXAMPLES)
+    if looks_like_cron(given):
+        return parse_cron(text)
     return _every(given, text)
 
 

@@ -23,6 +23,8 @@ class Tick:
     touched: Mapping[RelationId, tuple[int, ...]]
     requested: frozenset[StreamTableId]
     refreshed_views: frozenset[StreamTableId]
+    is_draining: bool = False
+    cache_generation: int = 0
 
 
 def look(connection: Connection, seen: Frontier | None, *, has_views: bool) -> Tick:
@@ -32,7 +34,7 @@ def look(connection: Connection, seen: Frontier | None, *, has_views: bool) -> T
         {"seen": str(seen) if seen else None, "has_views": has_views},
     ).fetchone()
     assert row is not None
-    now, snapshot, redefined, touched, requested, refreshed_views = row
+    now, snapshot, redefined, touched, requested, refreshed_views, is_draining, cache_generation = row
     return Tick(
         now,
         Frontier.parse(snapshot),
@@ -41,4 +43,6 @@ def look(connection: Connection, seen: Frontier | None, *, has_views: bool) -> T
         {RelationId(int(source)): tuple(map(int, xids)) for source, xids in touched.items()},
         frozenset(map(StreamTableId, requested)),
         frozenset(map(StreamTableId, refreshed_views)),
+        is_draining,
+        cache_generation,
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pgtrickle.capture.repair import missing_triggers, repair
 from pgtrickle.capture.rotate import release_unused, rotate, worth_rotating
+from pgtrickle.catalog.compiled import prune_compiled
 from pgtrickle.catalog.dependencies import forget_dropped
 from pgtrickle.catalog.outcomes import mark_reinit, prune
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.refresh.caching.version import code_version
 
 
 def rotate_buffers(connection: Connection) -> None:
@@ -32,6 +34,7 @@ def tidy(connection: Connection) -> None:
             mark_reinit(connection, table, f"trigger {trigger.trigger} of {trigger.table} was {what}")
     with connection.transaction():
         prune(connection)
+        prune_compiled(connection, code_version())
 
 
 def _readers(connection: Connection, source: RelationId) -> list[StreamTableId]:

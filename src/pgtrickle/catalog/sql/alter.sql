@@ -42,6 +42,8 @@ begin
     update pgtrickle.pgt_stream_tables s
     set effective_refresh_mode = null, downgrade_reason = null
     where s.pgt_id = id and s.refresh_mode <> mode_before;
+    delete from pgtrickle.pgt_compiled p using pgtrickle.pgt_stream_tables s
+    where p.pgt_id = id and s.pgt_id = id and s.refresh_mode <> mode_before;
 end
 $$;
 
@@ -159,14 +161,20 @@ $$;
 create or replace function pgtrickle.change_status(relation_id oid, status text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
+declare
+    before record;
 begin
     perform pgtrickle.check_ownership(relation_id);
+    select s.pgt_id, s.status into before from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id;
     update pgtrickle.pgt_stream_tables s set
         status = case when pgtrickle.one_of('status', change_status.status, '{ACTIVE,SUSPENDED}') = 'SUSPENDED'
             then 'SUSPENDED' when s.is_populated then 'ACTIVE' else 'INITIALIZING' end,
         consecutive_errors = 0, retry_at = null,
         last_error = case when change_status.status = 'SUSPENDED' then s.last_error end
     where s.pgt_relid = relation_id;
+    if before.status in ('SUSPENDED', 'ERROR') and upper(btrim(change_status.status)) = 'ACTIVE' then
+        perform pgtrickle.emit_alert('resumed', jsonb_build_object('pgt_id', before.pgt_id));
+    end if;
 end
 $$;
 
@@ -221,6 +229,9 @@ begin
         consecutive_errors = 0, retry_at = null, last_error = null,
         needs_reinit = true, reinit_reason = 'repair was asked for'
     where s.pgt_relid = relation_id;
+    perform pgtrickle.emit_alert('reinitialize_needed',
+        jsonb_build_object('pgt_id', s.pgt_id, 'reason', s.reinit_reason))
+    from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id;
 end
 $$;
 

@@ -4,21 +4,25 @@
 
 revoke execute on all routines in schema pgtrickle from public;
 
-grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history to public;
+grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrickle.server_worker_inventory
+    to public;
 
 -- commands
 grant execute on function
     pgtrickle.create_stream_table, pgtrickle.create_stream_table_if_not_exists,
     pgtrickle.create_or_replace_stream_table, pgtrickle.alter_stream_table, pgtrickle.drop_stream_table,
     pgtrickle.resume_stream_table, pgtrickle.repair_stream_table, pgtrickle.refresh_stream_table,
-    pgtrickle.manual_refresh to public;
+    pgtrickle.manual_refresh, pgtrickle.gate_source, pgtrickle.ungate_source, pgtrickle.drain,
+    pgtrickle.undrain to public;
 grant execute on procedure pgtrickle.refresh_and_wait, pgtrickle.create_stream_table_and_wait to public;
 
 -- looking
 grant execute on function
     pgtrickle.pgt_status, pgtrickle.get_refresh_history, pgtrickle.get_staleness,
     pgtrickle.explain_refresh_mode, pgtrickle.list_sources, pgtrickle.change_buffer_sizes,
-    pgtrickle.trigger_inventory, pgtrickle.version, pgtrickle.schedule_seconds to public;
+    pgtrickle.trigger_inventory, pgtrickle.worker_allocation_status, pgtrickle.version,
+    pgtrickle.schedule_seconds, pgtrickle.cron_field, pgtrickle.cron_hint, pgtrickle.check_cron,
+    pgtrickle.gated_sources, pgtrickle.is_drained, pgtrickle.waits_for to public;
 
 -- parts of the above that run as the caller
 grant execute on function
@@ -31,9 +35,11 @@ grant execute on function
     pgtrickle.relation_of, pgtrickle.alter_options, pgtrickle.alter_query, pgtrickle.add_columns,
     pgtrickle.alter_status, pgtrickle.drop_by_id, pgtrickle.check_may_refresh, pgtrickle.raise_unanswered,
     pgtrickle.refresh_lock, pgtrickle.is_refreshed_since, pgtrickle.failure_since, pgtrickle.may_see_errors,
-    pgtrickle.refuse_direct_write to public;
+    pgtrickle.refuse_direct_write, pgtrickle.is_source, pgtrickle.source_named, pgtrickle.gated_tables,
+    pgtrickle.gate_before, pgtrickle.drain_lock, pgtrickle.drain_locks, pgtrickle.is_draining,
+    pgtrickle.check_waits_for_nothing to public;
 
 -- parts that run as the sidecar's role and check everything they are given
 grant execute on function
     pgtrickle.register, pgtrickle.change_query, pgtrickle.change_options, pgtrickle.change_status, pgtrickle.ask_for_repair,
-    pgtrickle.forget, pgtrickle.note_always, pgtrickle.request_refresh, pgtrickle.answer_to to public;
+    pgtrickle.forget, pgtrickle.close_gate, pgtrickle.open_gate, pgtrickle.note_always, pgtrickle.request_refresh, pgtrickle.answer_to to public;

@@ -1,35 +1,35 @@
 -- options: what a user may ask for, checked. All raise 22023 with the value that is wrong.
 
--- schedule_seconds: the interval of a schedule in seconds; null for 'calculated' and for 'manual' (or null).
+-- schedule_seconds: the interval of a schedule in seconds; null for cron, 'calculated' and 'manual' (or null).
 create or replace function pgtrickle.schedule_seconds(schedule text) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
-    given text := lower(btrim(schedule));
-    seconds double precision;
+    given text := lower(btrim(schedule, E' \t\n\r'));
+    seconds numeric;
 begin
     if given is null or given in ('calculated', 'manual') then
         return null;
     end if;
     if given ~ '^@' or given ~ '^\S+(\s+\S+){4,5}$' then
-        raise exception '%', format('cron schedules like %L are not supported yet', schedule) using
-            errcode = 'feature_not_supported',
-            hint = 'Use an interval such as 30s, 5m or 1h30m, ''calculated'' or ''manual''.';
+        perform pgtrickle.check_cron(schedule);
+        return null;
     end if;
-    if given ~ '^\d{1,9}$' then
-        seconds := given::double precision;
-    elsif given ~ '^(\d{1,9}(\.\d{1,6})?(ms|s|m|h|d|w))+$' then
-        select sum(part[1]::double precision * case part[2]
+    if given ~ '^[0-9]{1,9}$' then
+        seconds := given::numeric;
+    elsif given ~ '^([0-9]{1,9}(\.[0-9]{1,6})?(ms|s|m|h|d|w))+$' then
+        select sum(part[1]::numeric * case part[2]
             when 'ms' then 0.001 when 's' then 1 when 'm' then 60
             when 'h' then 3600 when 'd' then 86400 when 'w' then 604800 end)
         into seconds
-        from regexp_matches(given, '(\d+(?:\.\d+)?)(ms|s|m|h|d|w)', 'g') as part;
+        from regexp_matches(given, '([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)', 'g') as part;
     end if;
-    if seconds is null or seconds < 0.001 or seconds > 315576000 then
-        raise exception '%', format('%L is not a schedule', schedule) using
+    if seconds is null or seconds < 0.1 or seconds > 315576000 then
+        raise exception '%', case when seconds is null then format('%L is not a schedule', schedule)
+                else format('the interval %L is not between 100ms and ten years', schedule) end using
             errcode = 'invalid_parameter_value',
-            hint = 'Use an interval such as 500ms, 1s, 5m or 1h30m (a bare number is seconds), '
-                '''calculated'' or ''manual''.';
+            hint = 'Use an interval such as 500ms, 1s, 5m or 1h30m (a bare number is seconds), cron such as '
+                '*/5 * * * * or @hourly, ''calculated'' or ''manual''.';
     end if;
     return seconds;
 end
@@ -68,7 +68,7 @@ begin
             hint = 'Use ''trigger'', or ''auto'' to let pgtrickle choose.';
     end if;
     return jsonb_build_object(
-        'schedule', coalesce(lower(btrim(schedule)), 'manual'),
+        'schedule', coalesce(lower(btrim(schedule, E' \t\n\r')), 'manual'),
         'refresh_mode', pgtrickle.one_of('refresh_mode', refresh_mode, '{AUTO,DIFFERENTIAL,FULL}'),
         'initialize', initialize,
         'diamond_consistency',

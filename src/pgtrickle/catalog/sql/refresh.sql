@@ -1,6 +1,7 @@
 -- refresh: asking the sidecar for a refresh, and waiting for its answer.
 
--- check_may_refresh: refuse, unless the caller is the owner of the stream table. Runs as the caller.
+-- check_may_refresh: refuse, unless the caller is the owner of the stream table, and nothing keeps it from
+-- being refreshed. Runs as the caller.
 create or replace function pgtrickle.check_may_refresh(id bigint) returns void
 language plpgsql stable
 as $$
@@ -14,6 +15,7 @@ begin
             errcode = 'insufficient_privilege',
             hint = pg_catalog.format('It belongs to %I.', pg_catalog.pg_get_userbyid(owner_id));
     end if;
+    perform pgtrickle.check_waits_for_nothing(id);
 end
 $$;
 
@@ -23,8 +25,7 @@ create or replace function pgtrickle.request_refresh(id bigint) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
-    asking name := case current_setting('role') when 'none' then session_user
-        else current_setting('role') end;
+    asking name := pgtrickle.asking_role();
     request bigint;
 begin
     if not pg_has_role(asking, (select c.relowner from pgtrickle.pgt_stream_tables s

@@ -67,8 +67,10 @@ begin
         using errcode = 'datatype_mismatch', hint = 'Drop the stream table and create it again.';
     end if;
     perform pgtrickle.check_query(query_view, reader);
-    update pgtrickle.pgt_stream_tables s set defining_query = pgtrickle.canonical_of(query_view)
+    update pgtrickle.pgt_stream_tables s
+    set defining_query = pgtrickle.canonical_of(query_view), follows_clock = null
     where s.pgt_id = id;
+    delete from pgtrickle.pgt_compiled p where p.pgt_id = id;
     delete from pgtrickle.pgt_dependencies d where d.pgt_id = id;
     perform pgtrickle.record_dependencies(id, query_view, reader);
     perform pgtrickle.check_cycle(id);

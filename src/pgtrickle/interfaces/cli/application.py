@@ -10,7 +10,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from pgtrickle import __version__
-from pgtrickle.interfaces.cli import defining, looking, refreshing, serving
+from pgtrickle.interfaces.cli import caching, controlling, defining, looking, refreshing, serving, telling
 from pgtrickle.interfaces.cli.failures import Failed, reported
 
 COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
@@ -20,12 +20,19 @@ COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
     ("list", looking.list_all),
     ("status", looking.status),
     ("history", looking.history),
+    ("sidecars", looking.sidecars),
     ("refresh", refreshing.refresh),
     ("explain", refreshing.explain),
     ("verify", refreshing.verify),
     ("alter", defining.alter),
+    ("sql", telling.sql),
     ("resume", defining.resume),
+    ("gate", controlling.gate),
+    ("ungate", controlling.ungate),
+    ("drain", controlling.drain),
+    ("undrain", controlling.undrain),
     ("drop", defining.drop),
+    ("clear-caches", caching.clear_caches),
     ("uninstall", defining.uninstall),
 )
 

@@ -12,7 +12,16 @@ from pgtrickle.commands import define
 from pgtrickle.commands.install import install as install_in
 from pgtrickle.commands.install import uninstall as uninstall_from
 from pgtrickle.commands.look import standing, standings
-from pgtrickle.interfaces.cli.options import Dsn, Json, Mode, Name, Query, QueryFile, Schedule
+from pgtrickle.interfaces.cli.options import (
+    Dsn,
+    Json,
+    Mode,
+    Name,
+    PoolerCompatibility,
+    Query,
+    QueryFile,
+    Schedule,
+)
 from pgtrickle.interfaces.cli.printing import print_json, say
 
 Cascade = Annotated[bool, Option("--cascade", help="Drop what reads it as well.")]
@@ -20,6 +29,14 @@ Tables = Annotated[
     bool, Option("--drop-tables", help="Drop the stream tables too, with all that depends on them.")
 ]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+Tier = Annotated[
+    str | None,
+    Option(
+        "--tier",
+        show_default=False,
+        help="hot, warm (intervals twice as long), cold (ten times), or frozen (only when asked).",
+    ),
+]
 NewStatus = Annotated[str | None, Option("--status", show_default=False, help="ACTIVE or SUSPENDED.")]
 
 
@@ -40,6 +57,7 @@ def create(
     query_file: QueryFile = None,
     schedule: Schedule = "calculated",
     mode: Mode = "AUTO",
+    pooler_compatibility: PoolerCompatibility = False,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
@@ -47,7 +65,12 @@ def create(
     text = _text_of(query, query_file)
     if text is None:
         raise BadParameter("give the query, with --query or --query-file")
-    define.create(dsn, name, text, {"schedule": schedule, "refresh_mode": mode})
+    options: define.Options = {
+        "schedule": schedule,
+        "refresh_mode": mode,
+        "pooler_compatibility_mode": pooler_compatibility,
+    }
+    define.create(dsn, name, text, options)
     created = standing(dsn, name)
     if json:
         print_json(created)
@@ -67,19 +90,25 @@ def alter(
     schedule: Schedule = None,
     mode: Mode = None,
     status: NewStatus = None,
+    tier: Tier = None,
+    pooler_compatibility: PoolerCompatibility = None,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
-    """Change the query, schedule, mode or status of a stream table; the rest stays."""
+    """Change the query, schedule, mode, tier, status … of a stream table; the rest stays."""
     given = {
         "query": _text_of(query, query_file),
         "schedule": schedule,
         "refresh_mode": mode,
         "status": status,
+        "tier": tier,
+        "pooler_compatibility_mode": pooler_compatibility,
     }
-    changes = {option: value for option, value in given.items() if value is not None}
+    changes: define.Options = {option: value for option, value in given.items() if value is not None}
     if not changes:
-        raise BadParameter("say what to change: --query, --schedule, --mode or --status")
+        raise BadParameter(
+            "say what to change: --query, --schedule, --mode, --tier, --status or --pooler-compatibility"
+        )
     define.alter(dsn, name, changes)
     altered = standing(dsn, name)
     if json:
@@ -135,12 +164,15 @@ def _warning(dsn: str) -> str:
 def _text_of(query: str | None, query_file: str | None) -> str | None:
     if query is not None and query_file is not None:
         raise BadParameter("give --query or --query-file, not both")
-    if query_file is None:
-        return query
-    if query_file == "-":
+    return query if query_file is None else text_in(query_file)
+
+
+def text_in(file: str) -> str:
+    """What a file says; `-` is standard input."""
+    if file == "-":
         return sys.stdin.read()
     try:
-        return Path(query_file).read_text(encoding="utf-8")
+        return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise BadParameter(f"cannot read {query_file}: {reason}") from None
+        raise BadParameter(f"cannot read {file}: {reason}") from None

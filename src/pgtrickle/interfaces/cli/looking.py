@@ -1,4 +1,4 @@
-"""Commands that only look: list, status, history."""
+"""Commands that only look: list, status, history, sidecars."""
 
 from __future__ import annotations
 
@@ -47,3 +47,12 @@ def history(name: Name, limit: Limit = 20, dsn: Dsn = "", json: Json = False) ->
         print_json(refreshes)
         return
     output().print(screens.history(refreshes))
+
+
+def sidecars(dsn: Dsn = "", json: Json = False) -> None:
+    """Show who serves this database: workers, what waits for them, how long a look takes."""
+    serving = look.sidecars(dsn)
+    if json:
+        print_json(serving)
+        return
+    output().print(screens.sidecars(serving))

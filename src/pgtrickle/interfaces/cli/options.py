@@ -7,7 +7,9 @@ from typing import Annotated, TypeAlias
 
 from typer import Argument, Option
 
-from pgtrickle.interfaces.cli.secrecy import DSN_VARIABLE
+from pgtrickle.interfaces.cli.secrecy import DSN_VARIABLE, LISTEN_DSN_VARIABLE
+from pgtrickle.interfaces.environment import MAX_CONNECTIONS_VARIABLE, POOLER_VARIABLE
+from pgtrickle.postgres.pooling import Pooling
 
 Dsn: TypeAlias = Annotated[
     str,
@@ -35,7 +37,8 @@ Schedule: TypeAlias = Annotated[
         "--schedule",
         "-s",
         show_default=False,
-        help="An interval (500ms, 1s, 1h30m), calculated (when a source has changed), or manual.",
+        help="An interval (500ms, 1s, 1h30m), cron in UTC ('*/5 8-17 * * mon-fri', @hourly), "
+        "calculated (when a source has changed), or manual.",
     ),
 ]
 Mode: TypeAlias = Annotated[
@@ -53,6 +56,74 @@ Query: TypeAlias = Annotated[
 QueryFile: TypeAlias = Annotated[
     str | None,
     Option("--query-file", "-f", show_default=False, help="A file with the query; - reads standard input."),
+]
+
+
+MaxErrors: TypeAlias = Annotated[
+    int,
+    Option(
+        "--max-consecutive-errors",
+        envvar="PGTRICKLE_MAX_CONSECUTIVE_ERRORS",
+        show_envvar=False,
+        min=1,
+        max=1000,
+        help="So many failures in a row suspend a stream table. Without it PGTRICKLE_MAX_CONSECUTIVE_ERRORS.",
+    ),
+]
+Workers: TypeAlias = Annotated[
+    int,
+    Option(
+        "--worker-pool-size",
+        envvar="PGTRICKLE_WORKER_POOL_SIZE",
+        show_envvar=False,
+        min=0,
+        max=64,
+        help="How many threads refresh at the same time; 0 starts one for each task. "
+        "Without it PGTRICKLE_WORKER_POOL_SIZE.",
+    ),
+]
+ListenDsn: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "--listen-dsn",
+        envvar=LISTEN_DSN_VARIABLE,
+        show_default=False,
+        show_envvar=False,
+        help="Where wake-ups are heard, if --dsn leads to a pooler: an address of the server itself. "
+        f"Without it {LISTEN_DSN_VARIABLE}; without either, changes are found by looking.",
+    ),
+]
+
+
+PoolerCompatibility: TypeAlias = Annotated[
+    bool | None,
+    Option(
+        "--pooler-compatibility/--no-pooler-compatibility",
+        show_default=False,
+        help="Refresh it without prepared statements, and tell no alerts of it.",
+    ),
+]
+
+
+PoolerOption: TypeAlias = Annotated[
+    Pooling,
+    Option(
+        "--pooler",
+        envvar=POOLER_VARIABLE,
+        show_envvar=False,
+        help="Whether the address is that of a pooler in transaction mode, such as PgBouncer; "
+        f"auto finds out. Without it {POOLER_VARIABLE}.",
+    ),
+]
+MaxConnections: TypeAlias = Annotated[
+    int,
+    Option(
+        "--max-connections",
+        envvar=MAX_CONNECTIONS_VARIABLE,
+        show_envvar=False,
+        help="How many connections the sidecar and its Spark tasks may have together. "
+        f"Without it {MAX_CONNECTIONS_VARIABLE}.",
+    ),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +12,10 @@ from typer import Argument
 
 from pgtrickle.commands.opening import check_known, opened
 from pgtrickle.interfaces.cli import words
-from pgtrickle.interfaces.cli.options import Dsn, Json, Master, Name, PathOption, Spread
+from pgtrickle.interfaces.cli.options import Dsn, Json, Master, MaxErrors, Name, PathOption, Spread
 from pgtrickle.interfaces.cli.printing import output, print_json, say
 from pgtrickle.interfaces.cli.progress import Waiting
+from pgtrickle.model.stream_table import RefreshOutcome
 
 if TYPE_CHECKING:
     from pgtrickle.pipeline.session import Spark
@@ -27,26 +29,25 @@ def refresh(
     dsn: Dsn = "",
     spark_master: Master = "local[*]",
     path: PathOption = Spread.AUTO,
+    max_consecutive_errors: MaxErrors = 3,
     json: Json = False,
 ) -> None:
     """Bring a stream table up to this moment."""
     _check(dsn, name)
-    with _engine(dsn, f"Refreshing {name}", spark_master, path, loading=name) as engine:
+    with engine_for(dsn, f"Refreshing {name}", spark_master, path, loading=name) as engine:
         from pgtrickle.commands.refresh import refresh as refresh_with
 
-        outcome = refresh_with(engine, name)
+        outcome = refresh_with(engine, name, max_consecutive_errors)
     if json:
         print_json(outcome)
         return
-    changed = f"+{words.count(outcome.rows_inserted)} −{words.count(outcome.rows_deleted)} rows"
-    took = words.milliseconds(outcome.milliseconds)
-    say([f"Refreshed {outcome.name}: {outcome.action.value}, {changed}, {took} ({outcome.reason})."])
+    say([sentence(outcome)])
 
 
 def explain(name: Name, dsn: Dsn = "", json: Json = False) -> None:
     """Show how a stream table is kept: operators, delta rules, what is read; if FULL, why."""
     _check(dsn, name)
-    with _engine(dsn, f"Compiling {name}") as engine:
+    with engine_for(dsn, f"Compiling {name}") as engine:
         from pgtrickle.commands.explain import explain as explain_with
 
         explanation = explain_with(engine, name)
@@ -59,7 +60,7 @@ def explain(name: Name, dsn: Dsn = "", json: Json = False) -> None:
 def verify(name: OneOrAll = None, dsn: Dsn = "", json: Json = False) -> None:
     """Compare stream tables with PostgreSQL's own answer at the same moment."""
     _check(dsn, name)
-    with _engine(dsn, f"Comparing {name or 'every stream table'}") as engine:
+    with engine_for(dsn, f"Comparing {name or 'every stream table'}") as engine:
         from pgtrickle.commands.verify import verify as verify_with
 
         verified = verify_with(engine, name)
@@ -73,6 +74,13 @@ def verify(name: OneOrAll = None, dsn: Dsn = "", json: Json = False) -> None:
         say(["There is nothing to compare: no stream table has been loaded."])
 
 
+def sentence(outcome: RefreshOutcome) -> str:
+    """What a refresh did."""
+    changed = f"+{words.count(outcome.rows_inserted)} −{words.count(outcome.rows_deleted)} rows"
+    took = words.milliseconds(outcome.milliseconds)
+    return f"Refreshed {outcome.name}: {outcome.action.value}, {changed}, {took} ({outcome.reason})."
+
+
 def _check(dsn: str, name: str | None) -> None:
     """Find what is wrong with address and name before anything slow begins."""
     with opened(dsn) as connection:
@@ -81,11 +89,12 @@ def _check(dsn: str, name: str | None) -> None:
 
 
 @contextmanager
-def _engine(
+def engine_for(
     dsn: str, step: str, master: str = "local[*]", path: Spread = Spread.AUTO, loading: str | None = None
 ) -> Iterator[Engine]:
     """An engine for one command, while the terminal shows what it does."""
     with Waiting(step, dsn, loading) as waiting:
+        from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine, Path
 
         def start() -> Spark:
@@ -96,7 +105,7 @@ def _engine(
             waiting.step(step)
             return spark
 
-        engine = Engine(dsn, start, Path(path.value))
+        engine = Engine(dsn, start, Path(path.value), cache_directory=host_directory(os.environ))
         try:
             yield engine
         finally:

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgtrickle.commands.look import PastRefresh, Standing
+from pgtrickle.commands.look import PastRefresh, Sidecar, Standing
 from pgtrickle.interfaces.cli import words
 from pgtrickle.model.stream_table import Status
 
@@ -23,7 +23,7 @@ def definitions(tables: Sequence[Standing]) -> RenderableType:
         screen.add_row(
             Text(str(table.name)),
             words.status(table.status),
-            Text(table.schedule),
+            Text(words.schedule(table)),
             Text(words.mode(table)),
             Text(", ".join(table.sources)),
             Text(table.owner),
@@ -44,11 +44,11 @@ def standings(tables: Sequence[Standing]) -> RenderableType:
             words.status(table.status),
             Text(_freshness(table)),
             Text(words.count(table.pending_changes)),
-            Text(table.schedule),
+            Text(words.schedule(table)),
             Text(words.mode(table)),
             Text(_last_refresh(table)),
         )
-    notes = [note for table in tables for note in _notes(table)]
+    notes = [*_waits(tables), *(note for table in tables for note in _notes(table))]
     return Group(screen, *notes)
 
 
@@ -62,11 +62,13 @@ def standing(table: Standing) -> RenderableType:
         ("status", words.status(table.status)),
         ("data as of", _freshness(table) + _at(table)),
         ("waiting", f"{words.count(table.pending_changes)} captured change rows"),
-        ("schedule", table.schedule),
+        ("schedule", words.schedule(table)),
         ("mode", words.mode(table)),
     ]
     if table.downgrade_reason:
         rows.append(("why FULL", table.downgrade_reason))
+    if table.waits:
+        rows.append(("waits", Text(table.waits, style="yellow")))
     rows.append(("last refresh", _last_refresh(table)))
     if table.last_error:
         rows.append(("last error", Text(_one_line(table.last_error), style="red")))
@@ -101,6 +103,32 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
     return screen
 
 
+def sidecars(serving: Sequence[Sidecar]) -> RenderableType:
+    """The processes that serve a database."""
+    if not serving:
+        return Text("No sidecar serves this database. Start one: pgtrickle run")
+    numbers = ("workers busy", "queued", "behind", "a look takes", "at most", "refreshes", "failures")
+    screen = _table("sidecar", "since", *numbers)
+    for column in range(2, 2 + len(numbers)):
+        screen.columns[column].justify = "right"
+    for one in serving:
+        place = Text(f"{one.host}, process {one.process}")
+        if not one.is_alive:
+            place.append(f", silent since {words.moment(one.seen_at)}", style="red")
+        screen.add_row(
+            place,
+            words.moment(one.started_at),
+            f"{one.busy} of {one.workers}",
+            words.count(one.queued),
+            words.count(one.behind),
+            words.milliseconds(one.tick_milliseconds),
+            words.milliseconds(one.slowest_tick_milliseconds),
+            words.count(one.refreshes),
+            words.count(one.failures),
+        )
+    return screen
+
+
 def _table(*headers: str) -> Table:
     screen = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for header in headers:
@@ -123,6 +151,22 @@ def _last_refresh(table: Standing) -> str:
     if table.last_action is None:
         return "none yet"
     return f"{table.last_action.value}, {words.milliseconds(table.last_milliseconds)}"
+
+
+def _waits(tables: Sequence[Standing]) -> list[RenderableType]:
+    """What stream tables wait for, once for all that wait for the same."""
+    waiting: dict[str, list[str]] = {}
+    for table in tables:
+        if table.waits:
+            waiting.setdefault(table.waits, []).append(str(table.name))
+    return [
+        Text.assemble(
+            (", ".join(names) if len(names) <= 3 else f"{len(names)} stream tables", "bold"),
+            f": {'waits' if len(names) == 1 else 'wait'}: ",
+            (reason, "yellow"),
+        )
+        for reason, names in waiting.items()
+    ]
 
 
 def _notes(table: Standing) -> list[RenderableType]:

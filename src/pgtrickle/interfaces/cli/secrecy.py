@@ -8,35 +8,39 @@ from collections.abc import Sequence
 from typing import Final
 
 DSN_VARIABLE: Final = "PGTRICKLE_DSN"
-_OPTION: Final = "--dsn"
+LISTEN_DSN_VARIABLE: Final = "PGTRICKLE_LISTEN_DSN"
+_VARIABLES: Final = {"--dsn": DSN_VARIABLE, "--listen-dsn": LISTEN_DSN_VARIABLE}
 
 
 def hide_dsn() -> None:
-    """Begin again without `--dsn` in the arguments: its value moves to the environment, which is private."""
-    arguments, dsn = without_dsn(sys.argv[1:])
-    if dsn is None:
+    """Begin again without addresses in the arguments: they move to the environment, which is private."""
+    arguments, found = without_dsn(sys.argv[1:])
+    if not found:
         return
     before = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
-    os.environ[DSN_VARIABLE] = dsn
+    os.environ.update(found)
     os.execv(sys.executable, [sys.executable, *before, *arguments])
 
 
-def without_dsn(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """The arguments without `--dsn VALUE` or `--dsn=VALUE`, and the value; None if there is none."""
+def without_dsn(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The arguments without `--dsn VALUE` or `--dsn=VALUE`, and the values by the variable for each."""
     kept: list[str] = []
-    dsn: str | None = None
+    found: dict[str, str] = {}
     remaining = iter(arguments)
     for argument in remaining:
+        option, has_value, value = argument.partition("=")
+        variable = _VARIABLES.get(option)
         if argument == "--":
             kept += [argument, *remaining]
-        elif argument == _OPTION:
-            value = next(remaining, None)
-            if value is None:
+        elif variable is None:
+            kept.append(argument)
+        elif has_value:
+            found[variable] = value
+        else:
+            given = next(remaining, None)
+            if given is None:
                 # left for the parser, which says what is missing
                 kept.append(argument)
-            dsn = value if value is not None else dsn
-        elif argument.startswith(f"{_OPTION}="):
-            dsn = argument.removeprefix(f"{_OPTION}=")
-        else:
-            kept.append(argument)
-    return kept, dsn
+            else:
+                found[variable] = given
+    return kept, found

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
+from dataclasses import asdict, dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,20 +16,69 @@ from typer import BadParameter, Option
 from pgtrickle.commands.opening import opened
 from pgtrickle.interfaces.cli import words
 from pgtrickle.interfaces.cli.failures import line
-from pgtrickle.interfaces.cli.options import Dsn, Json, Master, PathOption, Spread
+from pgtrickle.interfaces.cli.options import (
+    Dsn,
+    Json,
+    ListenDsn,
+    Master,
+    MaxConnections,
+    MaxErrors,
+    PathOption,
+    PoolerOption,
+    Spread,
+    Workers,
+)
 from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
 from pgtrickle.interfaces.cli.progress import Waiting
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import check_writable
+from pgtrickle.postgres.pool import MOST, Pool
+from pgtrickle.postgres.pooling import Pooling
 
 if TYPE_CHECKING:
     from pgtrickle.commands.run import RefreshEvent
     from pgtrickle.refresh.engine import Engine
 
+LOOK_SECONDS = 0.2
+GRACE_SECONDS = 10.0
+"""How long what was given up may take to notice it."""
+
+StopTimeout = Annotated[
+    float,
+    Option(
+        "--stop-timeout",
+        envvar="PGTRICKLE_STOP_TIMEOUT",
+        show_envvar=False,
+        min=0,
+        max=86400,
+        help="Seconds that refreshes have to finish after SIGTERM or Ctrl-C; then they are given up, which "
+        "loses nothing. Without it PGTRICKLE_STOP_TIMEOUT.",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     Option("--spark-conf", show_default=False, help="A setting of Spark, as key=value; may be repeated."),
 ]
+
+CacheEntries = Annotated[
+    int,
+    Option(
+        "--template-cache-max-entries",
+        envvar="PGTRICKLE_TEMPLATE_CACHE_MAX_ENTRIES",
+        show_envvar=False,
+        min=0,
+        help="How many compiled queries this process keeps; 0 keeps none.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """How the schedules are served."""
+
+    max_consecutive_errors: int
+    worker_pool_size: int
+    listen_dsn: str | None
 
 
 def run(
@@ -35,6 +86,13 @@ def run(
     spark_master: Master = "local[*]",
     spark_conf: Settings = None,
     path: PathOption = Spread.AUTO,
+    max_consecutive_errors: MaxErrors = 3,
+    pooler: PoolerOption = Pooling.AUTO,
+    max_connections: MaxConnections = MOST,
+    worker_pool_size: Workers = 4,
+    listen_dsn: ListenDsn = None,
+    template_cache_max_entries: CacheEntries = 256,
+    stop_timeout: StopTimeout = 30.0,
     json: Json = False,
 ) -> None:
     """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
@@ -42,29 +100,49 @@ def run(
     with opened(dsn) as connection:
         check_writable(connection)
         where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
-    engine = _started(dsn, spark_master, settings, path)
+    # before Spark starts: what is wrong with it should be told at once
+    pool = Pool(dsn, max_connections, pooler)
+    way = "through a pooler" if pool.is_pooled else "directly"
+    pool.close()
+    engine = _started(dsn, spark_master, settings, path, pool, template_cache_max_entries)
     try:
-        errors().print(f"Following the stream tables of {where}. Ctrl-C stops.", soft_wrap=True)
-        _serve(engine, is_json=json)
+        errors().print(
+            f"Following the stream tables of {where}, connected {way},"
+            f" with at most {max_connections} connections. Ctrl-C stops.",
+            soft_wrap=True,
+        )
+        serving = Serving(max_consecutive_errors, worker_pool_size, listen_dsn)
+        _serve(engine, serving, stop_timeout=stop_timeout, is_json=json)
     finally:
         engine.close()
     errors().print("Stopped.")
 
 
-def _started(dsn: str, master: str, settings: dict[str, str], path: Spread) -> Engine:
+def _started(
+    dsn: str, master: str, settings: dict[str, str], path: Spread, pool: Pool, cache_entries: int
+) -> Engine:
     """An engine whose Spark is warm: no refresh should pay for that."""
     began = time.monotonic()
     with Waiting(f"Starting Spark on {master}"):
         from pgtrickle.pipeline.session import open_spark
+        from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine, Path
 
         spark = open_spark(master, configuration=settings)
         spark.warm()
     errors().print(f"Spark on {master} is ready after {time.monotonic() - began:.1f} s.", soft_wrap=True)
-    return Engine(dsn, lambda: spark, Path(path.value))
+    return Engine(
+        dsn,
+        lambda: spark,
+        Path(path.value),
+        max_connections=pool.most,
+        pooling=Pooling.YES if pool.is_pooled else Pooling.NO,
+        template_cache_max_entries=cache_entries,
+        cache_directory=host_directory(os.environ),
+    )
 
 
-def _serve(engine: Engine, *, is_json: bool) -> None:
+def _serve(engine: Engine, serving: Serving, *, stop_timeout: float, is_json: bool) -> None:
     """Run the loop in a thread of its own, so that signals find this one waiting."""
     from pgtrickle.commands.run import run as run_with
 
@@ -73,25 +151,39 @@ def _serve(engine: Engine, *, is_json: bool) -> None:
 
     def loop() -> None:
         try:
-            run_with(engine, stop, _tell_json if is_json else _tell)
+            run_with(engine, stop, _tell_json if is_json else _tell, **asdict(serving))
         except BaseException as failure:
             failures.append(failure)
 
     _stop_on_signals(stop)
-    thread = threading.Thread(target=loop, name="sidecar")
+    # whatever it does after we have given up, it must not keep the process
+    thread = threading.Thread(target=loop, name="sidecar", daemon=True)
     thread.start()
-    thread.join()
-    if failures:
+    while thread.is_alive() and not stop.is_set():
+        thread.join(LOOK_SECONDS)
+    thread.join(stop_timeout)
+    if thread.is_alive():
+        errors().print(f"Giving up what is not done after {stop_timeout:g} s; nothing of it is kept.")
+        _abandon(engine, thread)
+    elif failures:
         raise failures[0]
 
 
+def _abandon(engine: Engine, thread: threading.Thread) -> None:
+    """Let all that runs fail; what is between two statements fails at its next one."""
+    deadline = time.monotonic() + GRACE_SECONDS
+    while thread.is_alive() and time.monotonic() < deadline:
+        engine.abandon()
+        thread.join(LOOK_SECONDS)
+
+
 def _stop_on_signals(stop: threading.Event) -> None:
-    """The first signal lets the refresh at hand finish; a second one stops at once, which loses nothing."""
+    """The first signal lets what is at hand finish; a second one stops at once, which loses nothing."""
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
-        errors().print("Stopping when the refresh at hand is done; once more stops at once.")
+        errors().print("Stopping when the refreshes at hand are done; once more stops at once.")
         stop.set()
 
     # set after Spark has started: PySpark puts a handler of its own on SIGINT

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from pgtrickle.commands.look import Standing
 from pgtrickle.model.stream_table import RefreshMode, Status
+from pgtrickle.model.tier import Tier
 
 _COLOURS = {
     Status.ACTIVE: "green",
@@ -52,6 +53,11 @@ def count(value: int | None) -> str:
 def moment(value: datetime | None) -> str:
     """A time in this machine's zone."""
     return "–" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def schedule(table: Standing) -> str:
+    """When it is refreshed; a tier other than hot changes that: `5s (warm)`."""
+    return table.schedule if table.tier is Tier.HOT else f"{table.schedule} ({table.tier.value})"
 
 
 def mode(table: Standing) -> str:

@@ -33,5 +33,7 @@ select clock_timestamp() as now, pg_current_snapshot()::text as snapshot,
         join pgtrickle.pgt_sources s on s.source_relid = d.source_relid
         where %(has_views)s and d.source_type = 'materialized_view'
             and s.version is distinct from pgtrickle.source_version(d.source_relid)
-    ) as refreshed_views
+    ) as refreshed_views,
+    pgtrickle.is_draining() as is_draining,
+    (select c.generation from pgtrickle.pgt_caches c) as cache_generation
 from (select %(seen)s::pg_snapshot) p(seen)

@@ -1,0 +1,86 @@
+"""The level that all hosts share: compiled queries in the catalog, as bytes that only their codec reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from pgtrickle.model.stream_table import StreamTableId
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.statements import load
+
+OTHER_VERSIONS_FOR: Final = timedelta(days=7)
+"""For so long, what code of another version compiled is kept: it may be running somewhere."""
+_PACKAGE: Final = "pgtrickle.catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFrom:
+    """What a compilation depends on: the database it is of, and `text`, which differs when anything does."""
+
+    database: str
+    text: str
+
+
+def compiled_from(connection: Connection, table: StreamTableId) -> CompiledFrom:
+    """What the compilation of a stream table's query depends on, beside its sources as they are."""
+    row = connection.execute(load(_PACKAGE, "sql/compiled_from.sql"), {"id": table}).fetchone()
+    assert row is not None
+    return CompiledFrom(*row)
+
+
+def load_compiled(
+    connection: Connection, table: StreamTableId, code_version: str, fingerprint: str, generation: int
+) -> bytes | None:
+    """What was saved for exactly this definition by this version of the code; None if nothing was."""
+    row = connection.execute(
+        "select payload from pgtrickle.pgt_compiled where pgt_id = %s and code_version = %s"
+        " and fingerprint = %s and generation = %s",
+        (table, code_version, fingerprint, generation),
+        binary=True,
+    ).fetchone()
+    return bytes(row[0]) if row else None
+
+
+def save_compiled(
+    connection: Connection,
+    table: StreamTableId,
+    code_version: str,
+    fingerprint: str,
+    generation: int,
+    payload: bytes,
+) -> None:
+    """Keep a compilation for all sidecars, in place of an older one of the same version of the code."""
+    connection.execute(
+        load(_PACKAGE, "sql/save_compiled.sql"),
+        {
+            "id": table,
+            "code_version": code_version,
+            "fingerprint": fingerprint,
+            "generation": generation,
+            "payload": payload,
+        },
+    )
+
+
+def cache_generation(connection: Connection) -> int:
+    """How often the caches have been cleared."""
+    row = connection.execute("select generation from pgtrickle.pgt_caches").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def clear_caches(connection: Connection) -> int:
+    """Empty every level in every sidecar; how many compiled queries the catalog had."""
+    row = connection.execute("select pgtrickle.clear_caches()").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def prune_compiled(connection: Connection, code_version: str) -> int:
+    """Remove what code of other versions compiled long ago; how many went."""
+    return connection.execute(
+        "delete from pgtrickle.pgt_compiled where code_version <> %s and compiled_at < now() - %s::interval",
+        (code_version, OTHER_VERSIONS_FOR),
+    ).rowcount

@@ -1,0 +1,125 @@
+-- drain: before a shutdown or an upgrade, all sidecars finish what they do and start nothing new, until
+-- undrain. It lasts: a sidecar that starts later honours it. Sources go on being captured.
+--
+-- Every refresh holds an advisory lock in share mode as long as its transaction lasts, and gets it only if
+-- nobody holds it, or waits for it, exclusively. So drain, which wants it exclusively, is known to all
+-- before it commits, waits for exactly the refreshes that run, and lets none overtake it.
+
+create or replace function pgtrickle.drain_lock() returns integer
+language sql immutable as $$ select 1885828211 $$;
+
+-- may_start: whether a refresh may begin in this transaction; until it ends, drain waits for it.
+create or replace function pgtrickle.may_start() returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if not pg_try_advisory_xact_lock_shared(pgtrickle.drain_lock(), 0) then
+        return false;
+    end if;
+    return not exists (select from pgtrickle.pgt_drain);
+end
+$$;
+
+-- check_may_drain: refuse, unless whoever asks may act as the sidecar's role, or owns the database.
+create or replace function pgtrickle.check_may_drain() returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if not (pg_has_role(pgtrickle.asking_role(), pgtrickle.sidecar_role(), 'MEMBER') or exists (
+        select from pg_database d where d.datname = current_database()
+            and pg_has_role(pgtrickle.asking_role(), d.datdba, 'MEMBER')))
+    then
+        raise exception 'only who owns the database, or pgtrickle in it, may drain it' using
+            errcode = 'insufficient_privilege',
+            hint = format('Connect as %I.', pg_get_userbyid(pgtrickle.sidecar_role()));
+    end if;
+end
+$$;
+
+-- drain: let nothing new start, and wait up to `timeout_s` seconds until nothing runs; says whether that is
+-- so. If not, it goes on draining all the same: ask is_drained, or drain again. In a transaction of the
+-- caller it holds from the call on, and is undone if the transaction is.
+create or replace function pgtrickle.drain(timeout_s integer default 60) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    is_done boolean := true;
+    limit_before text := current_setting('lock_timeout');
+begin
+    perform pgtrickle.check_may_drain();
+    if timeout_s is null or timeout_s not between 0 and 86400 then
+        raise exception '%', format('timeout_s %s is not between 0 and 86400', coalesce(timeout_s::text, 'null'))
+        using errcode = 'invalid_parameter_value', hint = 'It is in seconds.';
+    end if;
+    begin
+        -- zero would mean no limit
+        perform set_config('lock_timeout', greatest(timeout_s * 1000, 1)::text, true);
+        perform pg_advisory_xact_lock(pgtrickle.drain_lock(), 0);
+    exception when lock_not_available then
+        is_done := false;
+    end;
+    perform set_config('lock_timeout', limit_before, true);
+    insert into pgtrickle.pgt_drain (drained_by) values (pgtrickle.asking_role()) on conflict do nothing;
+    return is_done;
+end
+$$;
+
+-- undrain: let refreshes start again. Again is harmless.
+create or replace function pgtrickle.undrain() returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgtrickle.check_may_drain();
+    delete from pgtrickle.pgt_drain;
+end
+$$;
+
+-- is_draining: whether somebody has drained the database, or waits in drain right now.
+create or replace function pgtrickle.is_draining() returns boolean
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select exists (select from pgtrickle.pgt_drain)
+        or exists (select from pgtrickle.drain_locks() d where d.mode = 'ExclusiveLock')
+$$;
+
+-- is_drained: whether the database is drained, and no refresh runs any more.
+create or replace function pgtrickle.is_drained() returns boolean
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select exists (select from pgtrickle.pgt_drain)
+        and not exists (select from pgtrickle.drain_locks() d where d.mode = 'ShareLock' and d.granted)
+$$;
+
+create or replace function pgtrickle.drain_locks() returns table (mode text, granted boolean)
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select l.mode, l.granted from pg_locks l
+    where l.locktype = 'advisory' and l.classid = pgtrickle.drain_lock()::oid and l.objid = 0 and l.objsubid = 2
+        and l.database = (select d.oid from pg_database d where d.datname = current_database())
+$$;
+
+-- waits_for: what keeps a stream table from being refreshed, in words; null if nothing does.
+create or replace function pgtrickle.waits_for(id bigint) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce((select format('the database is drained since %s by %I',
+            to_char(d.drained_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), d.drained_by)
+        from pgtrickle.pgt_drain d), pgtrickle.gate_before(id))
+$$;
+
+-- check_waits_for_nothing: refuse a refresh that would wait for a person.
+create or replace function pgtrickle.check_waits_for_nothing(id bigint) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if pgtrickle.waits_for(id) is not null then
+        raise exception '%', format('%s is not refreshed now: %s',
+                (select pgtrickle.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id),
+                pgtrickle.waits_for(id)) using
+            errcode = 'object_not_in_prerequisite_state',
+            hint = case when exists (select from pgtrickle.pgt_drain)
+                then 'select pgtrickle.undrain() lets refreshes start again.'
+                else 'select pgtrickle.ungate_source(…) opens the gate; pgtrickle.gated_sources() lists them.' end;
+    end if;
+end
+$$;

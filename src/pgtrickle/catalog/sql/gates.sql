@@ -1,0 +1,135 @@
+-- gates: while a source is gated, the stream tables that read it, directly or through others, are not
+-- refreshed. Its changes go on being captured. A refresh that has begun when the gate closes finishes.
+-- Whoever may write to a source may gate it, and open the gate again.
+
+-- asking_role: on whose behalf a function runs that has the rights of the sidecar's role.
+create or replace function pgtrickle.asking_role() returns name
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select case current_setting('role') when 'none' then session_user else current_setting('role')::name end
+$$;
+
+-- is_source: whether some stream table follows the rows of a relation.
+create or replace function pgtrickle.is_source(relation_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select exists (select from pgtrickle.pgt_dependencies d
+        where d.source_relid = relation_id and d.source_type not in ('view', 'function'))
+$$;
+
+-- source_named: the relation of that name, along the caller's search_path, which must be a source, or gated.
+create or replace function pgtrickle.source_named(source text) returns oid
+language plpgsql stable
+as $$
+declare
+    relation_id oid := pg_catalog.to_regclass((
+        select pg_catalog.string_agg(pg_catalog.quote_ident(part), '.' order by number)
+        from pg_catalog.unnest(pgtrickle.name_parts(source)) with ordinality as p(part, number)));
+begin
+    if relation_id is null then
+        raise exception '%', pg_catalog.format('there is no table %s', source) using
+            errcode = 'undefined_table', hint = 'Outside the search_path, write schema.name.';
+    end if;
+    if not pgtrickle.is_source(relation_id)
+        and not exists (select from pgtrickle.pgt_gates g where g.source_relid = relation_id)
+    then
+        raise exception '%', pg_catalog.format('%s is not a source of any stream table',
+                pgtrickle.printed(relation_id)) using
+            errcode = 'wrong_object_type',
+            hint = case when exists (select from pgtrickle.pgt_dependencies d where d.source_relid = relation_id)
+                then 'It is a view: name the tables that it reads.'
+                else 'pgtrickle.list_sources shows what a stream table reads.' end;
+    end if;
+    return relation_id;
+end
+$$;
+
+-- gate_source: let all that depends on a source wait. Again is harmless.
+create or replace function pgtrickle.gate_source(source text) returns void
+language sql as $$ select pgtrickle.close_gate(pgtrickle.source_named(source)) $$;
+
+-- ungate_source: let all that depends on a source go on. Again is harmless.
+create or replace function pgtrickle.ungate_source(source text) returns void
+language sql as $$ select pgtrickle.open_gate(pgtrickle.source_named(source)) $$;
+
+-- check_may_gate: refuse, unless whoever asks may write to the source.
+create or replace function pgtrickle.check_may_gate(relation_id oid) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if not coalesce(has_table_privilege(pgtrickle.asking_role(), relation_id, 'INSERT, UPDATE, DELETE, TRUNCATE'),
+        false)
+    then
+        raise exception '%', format('only who may write to %s may gate it', pgtrickle.printed(relation_id)) using
+            errcode = 'insufficient_privilege',
+            hint = (select format('It belongs to %I.', pg_get_userbyid(relowner)) from pg_class
+                where oid = relation_id);
+    end if;
+end
+$$;
+
+create or replace function pgtrickle.close_gate(relation_id oid) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgtrickle.check_may_gate(relation_id);
+    delete from pgtrickle.pgt_gates g where not exists (select from pg_class c where c.oid = g.source_relid);
+    insert into pgtrickle.pgt_gates (source_relid, gated_by)
+    select relation_id, pgtrickle.asking_role() where pgtrickle.is_source(relation_id)
+    on conflict do nothing;
+    if found then
+        perform pgtrickle.raise_generation(null);
+    end if;
+end
+$$;
+
+create or replace function pgtrickle.open_gate(relation_id oid) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgtrickle.check_may_gate(relation_id);
+    delete from pgtrickle.pgt_gates g where g.source_relid = relation_id;
+    if found then
+        perform pgtrickle.raise_generation(null);
+    end if;
+end
+$$;
+
+-- gated_tables: the stream tables that wait, each with the gates it waits for.
+create or replace function pgtrickle.gated_tables() returns table (pgt_id bigint, source_relid oid)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    with recursive waiting(pgt_id, source_relid) as (
+        select d.pgt_id, g.source_relid from pgtrickle.pgt_gates g
+        join pgtrickle.pgt_dependencies d on d.source_relid = g.source_relid and d.source_type <> 'function'
+        union
+        select d.pgt_id, w.source_relid from waiting w
+        join pgtrickle.pgt_stream_tables s on s.pgt_id = w.pgt_id
+        join pgtrickle.pgt_dependencies d on d.source_relid = s.pgt_relid and d.source_type <> 'function'
+    )
+    select w.pgt_id, w.source_relid from waiting w
+$$;
+
+-- gate_before: the gate that a stream table waits for, in words; null if there is none.
+create or replace function pgtrickle.gate_before(id bigint) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format('source %s is gated since %s by %I', pgtrickle.printed(g.source_relid),
+        to_char(g.gated_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), g.gated_by)
+    from pgtrickle.pgt_gates g
+    where exists (select from pgtrickle.gated_tables() t where t.pgt_id = id and t.source_relid = g.source_relid)
+    order by g.gated_at limit 1
+$$;
+
+-- gated_sources: what is gated, since when, by whom, and which stream tables wait for it.
+create or replace function pgtrickle.gated_sources() returns table (
+    source_table text, source_oid oid, gated_at timestamptz, gated_by name, stream_tables text[])
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select pgtrickle.printed(g.source_relid), g.source_relid, g.gated_at, g.gated_by,
+        array(select pgtrickle.printed(s.pgt_relid) from pgtrickle.gated_tables() t
+            join pgtrickle.pgt_stream_tables s on s.pgt_id = t.pgt_id
+            where t.source_relid = g.source_relid order by 1)
+    from pgtrickle.pgt_gates g join pg_class c on c.oid = g.source_relid
+    order by g.gated_at
+$$;

@@ -1,0 +1,22 @@
+-- sidecars: who serves this database, and how busy they are. Everybody may look: it is numbers only.
+
+-- server_worker_inventory: every sidecar as it last told of itself; one that is silent for long is gone.
+create or replace view pgtrickle.server_worker_inventory as
+select s.sidecar_id, s.host, s.process, s.version, s.started_at, s.seen_at,
+    s.seen_at > now() - interval '15 s' as is_alive, s.workers, s.busy, s.queued,
+    (s.vitals ->> 'behind')::bigint as behind, (s.vitals ->> 'tick_ms')::double precision as tick_ms,
+    (s.vitals ->> 'slowest_tick_ms')::double precision as slowest_tick_ms,
+    coalesce((s.vitals ->> 'refreshes')::bigint, 0) as refreshes,
+    coalesce((s.vitals ->> 'failures')::bigint, 0) as failures, s.vitals
+from pgtrickle.pgt_sidecars s;
+
+-- worker_allocation_status: the workers of all sidecars together: busy, there at all, and what waits for them.
+create or replace function pgtrickle.worker_allocation_status() returns table (
+    database text, sidecars bigint, used bigint, quota bigint, queued bigint, behind bigint,
+    tick_ms double precision)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select current_database()::text, count(*), coalesce(sum(i.busy), 0), coalesce(sum(i.workers), 0),
+        coalesce(sum(i.queued), 0), coalesce(max(i.behind), 0), max(i.tick_ms)
+    from pgtrickle.server_worker_inventory i where i.is_alive
+$$;

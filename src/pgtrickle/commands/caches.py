@@ -1,0 +1,33 @@
+"""The caches of compiled queries: what is in the catalog, and emptying them everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pgtrickle.catalog import compiled
+from pgtrickle.commands.opening import opened
+
+
+@dataclass(frozen=True, slots=True)
+class CachedQueries:
+    """The compiled queries in the catalog that one version of the code can use."""
+
+    code_version: str
+    entries: int
+    bytes: int
+    oldest: datetime
+    newest: datetime
+    generation: int
+
+
+def clear_caches(dsn: str) -> int:
+    """Empty every level in every sidecar; how many compiled queries the catalog had."""
+    with opened(dsn) as connection:
+        return compiled.clear_caches(connection)
+
+
+def cache_stats(dsn: str) -> list[CachedQueries]:
+    """What the catalog holds, by the version of the code, the latest first."""
+    with opened(dsn) as connection:
+        return [CachedQueries(*row) for row in connection.execute("select * from pgtrickle.cache_stats()")]

@@ -1,0 +1,108 @@
+"""A text of SQL in its tokens, as PostgreSQL would cut it: quotes, dollar quotes, nested comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from pgtrickle.model.errors import BadStatement
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    WORD = auto()
+    QUOTED = auto()
+    STRING = auto()
+    NUMBER = auto()
+    SIGN = auto()
+    END = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of the text, from `start` up to `end`."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+    def is_word(self, word: str) -> bool:
+        """Whether it is this keyword, in any case."""
+        return self.kind is Kind.WORD and self.text.lower() == word
+
+    def is_sign(self, sign: str) -> bool:
+        """Whether it is this sign."""
+        return self.kind is Kind.SIGN and self.text == sign
+
+
+_BLANK: Final = re.compile(r"\s+|--[^\n\r]*")
+_PLAIN_STRING: Final = re.compile(r"(?:[NnBbXx]|[Uu]&)?'(?:[^']|'')*'")
+_ESCAPE_STRING: Final = re.compile(r"[Ee]'(?:[^'\\]|''|\\.)*'", re.DOTALL)
+_QUOTED: Final = re.compile(r'(?:[Uu]&)?"(?:[^"]|"")*"')
+_DOLLAR: Final = re.compile(r"\$(?:[^\W\d]\w*)?\$")
+_WORD: Final = re.compile(r"[^\W\d][\w$]*")
+_NUMBER: Final = re.compile(r"\d[\w.]*|\.\d[\w.]*")
+_OPENED: Final = re.compile(r"(?:[A-Za-z]|[Uu]&)?(['\"])")
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tokens of the text without blanks and comments, and at last one that is the end."""
+    at = 0
+    while at < len(text):
+        if blank := _BLANK.match(text, at):
+            at = blank.end()
+        elif text.startswith("/*", at):
+            at = _after_comment(text, at)
+        else:
+            token = _token(text, at)
+            yield token
+            at = token.end
+    yield Token(Kind.END, "", len(text), len(text))
+
+
+def place(text: str, at: int) -> str:
+    """Where a character is, as people count."""
+    return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
+
+
+def _token(text: str, at: int) -> Token:
+    for kind, pattern in (
+        (Kind.STRING, _ESCAPE_STRING),
+        (Kind.STRING, _PLAIN_STRING),
+        (Kind.QUOTED, _QUOTED),
+    ):
+        if match := pattern.match(text, at):
+            return Token(kind, match.group(), at, match.end())
+    if opened := _OPENED.match(text, at):
+        what = "text" if opened.group(1) == "'" else "name"
+        raise _unfinished(text, at, what, f"close it with {opened.group(1)}")
+    if dollar := _DOLLAR.match(text, at):
+        closing = text.find(dollar.group(), dollar.end())
+        if closing < 0:
+            raise _unfinished(text, at, "text", f"close it with {dollar.group()}")
+        return Token(Kind.STRING, text[at : closing + len(dollar.group())], at, closing + len(dollar.group()))
+    if word := _WORD.match(text, at):
+        return Token(Kind.WORD, word.group(), at, word.end())
+    if number := _NUMBER.match(text, at):
+        return Token(Kind.NUMBER, number.group(), at, number.end())
+    return Token(Kind.SIGN, text[at], at, at + 1)
+
+
+def _after_comment(text: str, start: int) -> int:
+    depth, at = 1, start + 2
+    while depth:
+        found = re.compile(r"/\*|\*/").search(text, at)
+        if found is None:
+            raise _unfinished(text, start, "comment", "close it with */")
+        depth += 1 if found.group() == "/*" else -1
+        at = found.end()
+    return at
+
+
+def _unfinished(text: str, at: int, what: str, hint: str) -> BadStatement:
+    return BadStatement(f"{place(text, at)}: this {what} does not end", hint=hint)

@@ -1,0 +1,47 @@
+"""Whose fault it is when a refresh does not finish: the table's, or the ground's it stands on."""
+
+from __future__ import annotations
+
+from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, RefreshFailed, SparkFailed
+from pgtrickle.model.stream_table import StreamTable
+from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
+from pgtrickle.postgres.connection import DatabaseError
+from pgtrickle.postgres.preparing import is_outdated_plan
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.session import Session
+
+QUERY_CANCELED = "57014"
+
+ENDLESS = (
+    "if statement_timeout is too short for this query, raise it for the role of the sidecar;"
+    " a recursion with UNION ALL over a cycle never ends: use UNION or CYCLE, or test the path"
+)
+
+
+class Altered(Exception):
+    """A source was altered after the query was compiled, or refreshed after it was compared."""
+
+
+def check_ground(engine: Engine, session: Session, error: Exception) -> None:
+    """Raise where the table is not to blame: a lost connection, or a plan that was kept for too long."""
+    if session.is_lost:
+        raise ConnectionFailed(
+            "the connection was lost during a refresh, of which nothing was kept", hint="refresh again"
+        ) from error
+    if is_outdated_plan(error):
+        engine.pool.renew()
+        raise Altered from error
+
+
+def explained(table: StreamTable, error: PgTrickleError | DatabaseError) -> PgTrickleError:
+    """The error of a refresh in our words, with what to do about it."""
+    if isinstance(error, SparkFailed) and MORE_THAN_ONE_ROW in error.message:
+        hint = "let the subquery give one row for each row around it: aggregate it, or limit it to one"
+        return RefreshFailed(f"the refresh of {table.name} failed: {MORE_THAN_ONE_ROW}", hint=hint)
+    if isinstance(error, PgTrickleError):
+        return error
+    message = (error.diag.message_primary or str(error)).strip()
+    advice = ENDLESS if error.sqlstate == QUERY_CANCELED else error.diag.message_hint
+    failure = RefreshFailed(f"the refresh of {table.name} failed: {message}", hint=advice)
+    failure.__cause__ = error
+    return failure

@@ -1,0 +1,221 @@
+"""The compiled queries of a process: kept here, on the host and in the catalog, or compiled now.
+
+Asked in this order: the process, the files of the host, the catalog, the compiler. What a level did not
+have it is given. A key names the definition, the state of what it reads, the version of the code and how
+often the caches were cleared; so nothing has to be deleted to be out of use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pgtrickle.catalog.compiled import compiled_from, load_compiled, save_compiled
+from pgtrickle.catalog.tables import dependencies
+from pgtrickle.model.stream_table import RelationId, StreamTable, StreamTableId
+from pgtrickle.plan.compiled import Compiled
+from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.introspect import describe_sources
+from pgtrickle.refresh.caching.bounded import Bounded
+from pgtrickle.refresh.caching.codec import Unreadable, decoded, encoded
+from pgtrickle.refresh.caching.host import HostFiles
+from pgtrickle.refresh.caching.saved import MAX_SAVED, Recalled, SavedCompilation, recalled, saved
+from pgtrickle.refresh.caching.version import code_version
+from pgtrickle.refresh.compiling import Compilation, compilation
+
+MAX_ENTRIES: Final = 256
+"""How many compiled queries a process keeps unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What makes one compilation differ from any other."""
+
+    table: StreamTableId
+    database: str
+    fingerprint: str
+    generation: int
+
+    @property
+    def text(self) -> bytes:
+        parts = (self.table, self.database, code_version(), self.fingerprint, self.generation)
+        return "|".join(map(str, parts)).encode()
+
+    @property
+    def file(self) -> str:
+        return f"{self.prefix}{hashlib.sha256(self.text).hexdigest()}"
+
+    @property
+    def prefix(self) -> str:
+        """How the names of files begin that are still in use."""
+        return f"{self.generation}-"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A compilation in use, and the windows whose programs the other levels have."""
+
+    found: Compilation
+    generation: int
+    saved: frozenset[frozenset[RelationId]]
+
+    def fits(self, table: StreamTable) -> bool:
+        return (self.found.query, self.found.mode, self.generation) == (
+            table.query,
+            table.mode,
+            table.cache_generation,
+        )
+
+    @property
+    def owes_a_program(self) -> bool:
+        """Whether a window occurred for which there is none, or none that the other levels have."""
+        plan = self.found.compiled
+        if isinstance(plan, Recalled):
+            return bool(plan.missed)
+        return (
+            isinstance(plan, Compiled)
+            and len(self.saved) < MAX_SAVED
+            and not self.saved.issuperset(plan.made)
+        )
+
+
+class Compilations:
+    """All levels as one. Safe to use from many threads."""
+
+    def __init__(self, max_entries: int = MAX_ENTRIES, directory: Path | None = None) -> None:
+        self._kept: Bounded[StreamTableId, _Entry] = Bounded(max_entries)
+        self._files = HostFiles(directory) if directory else None
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._databases: set[str] = set()
+
+    def of(self, connection: Connection, table: StreamTable) -> Compilation:
+        """The table's query, compiled now or before, here or elsewhere."""
+        entry = self._kept.get(table.id)
+        if entry is None or not entry.fits(table):
+            self._count("misses")
+            entry = self._recalled(connection, table) or self._compiled(connection, table)
+            self._kept.put(table.id, entry)
+            return entry.found
+        self._count("hits")
+        if entry.owes_a_program:
+            entry = self._extended(connection, table, entry)
+            self._kept.put(table.id, entry)
+        return entry.found
+
+    def with_operators(self, connection: Connection, table: StreamTable) -> Compilation:
+        """The compilation with its operators, which no level but the process keeps."""
+        found = self.of(connection, table)
+        if not isinstance(found.compiled, Recalled):
+            return found
+        entry = self._compiled(connection, table)
+        self._kept.put(table.id, entry)
+        return entry.found
+
+    def known(self, table: StreamTableId) -> Compilation | None:
+        """What this process has of the table, whether or not it is still good."""
+        entry = self._kept.peek(table)
+        return entry.found if entry else None
+
+    def forget(self, table: StreamTableId) -> None:
+        """Something that the query relies on is not as it was."""
+        self._kept.drop(table)
+
+    def clear(self) -> None:
+        """Empty the levels of this process and this host."""
+        self._kept.clear()
+        with self._lock:
+            databases, self._databases = self._databases, set()
+        for database in databases:
+            if self._files:
+                self._files.clear(database)
+        self._count("clears")
+
+    def counters(self) -> Mapping[str, int]:
+        """How often each level had what was asked for, since the process began."""
+        names = ("hits", "misses", "host_hits", "catalog_hits", "compiles", "unsaved", "clears")
+        with self._lock:
+            counts = {name: self._counts[name] for name in names}
+        return {**counts, "evictions": self._kept.evictions, "entries": len(self._kept)}
+
+    def _recalled(self, connection: Connection, table: StreamTable) -> _Entry | None:
+        key = self._key(connection, table)
+        data = self._files.read(key.database, key.file) if self._files else None
+        found = _read(data, key)
+        if found is not None:
+            self._count("host_hits")
+        else:
+            data = load_compiled(connection, table.id, code_version(), key.fingerprint, key.generation)
+            found = _read(data, key)
+            if found is None:
+                return None
+            self._count("catalog_hits")
+            if data is not None:
+                self._write(key, data)
+        return _Entry(recalled(found), key.generation, _windows(found))
+
+    def _compiled(self, connection: Connection, table: StreamTable) -> _Entry:
+        self._count("compiles")
+        return self._shared(connection, table, compilation(connection, table))
+
+    def _extended(self, connection: Connection, table: StreamTable, entry: _Entry) -> _Entry:
+        """A window occurred that others do not know yet: make its program, and let them have it."""
+        found, plan = entry.found, entry.found.compiled
+        if isinstance(plan, Recalled):
+            self._count("compiles")
+            found = compilation(connection, table)
+            if isinstance(found.compiled, Compiled):
+                for window in entry.saved | plan.missed:
+                    found.compiled.program(window)
+        return self._shared(connection, table, found)
+
+    def _shared(self, connection: Connection, table: StreamTable, found: Compilation) -> _Entry:
+        """Give a compilation to the host and to all hosts."""
+        key, values = self._key(connection, table), saved(found)
+        data = encoded(values, key.text)
+        self._write(key, data)
+        try:
+            with connection.transaction():
+                save_compiled(connection, table.id, code_version(), key.fingerprint, key.generation, data)
+        except DatabaseError:
+            # others will compile it themselves
+            self._count("unsaved")
+        return _Entry(found, key.generation, _windows(values))
+
+    def _write(self, key: _Key, data: bytes) -> None:
+        if self._files:
+            self._files.write(key.database, key.file, data, still_used=key.prefix)
+
+    def _key(self, connection: Connection, table: StreamTable) -> _Key:
+        """Everything that the compiler looks at, as it is now."""
+        origin = compiled_from(connection, table.id)
+        captured = [need.relation for need in dependencies(connection, table.id) if need.is_captured]
+        sources = describe_sources(connection, captured)
+        parts = (table.query, table.mode.value, table.settings, origin.text, sorted(sources.items()))
+        with self._lock:
+            self._databases.add(origin.database)
+        fingerprint = hashlib.sha256(repr(parts).encode()).hexdigest()
+        return _Key(table.id, origin.database, fingerprint, table.cache_generation)
+
+    def _count(self, name: str) -> None:
+        with self._lock:
+            self._counts[name] += 1
+
+
+def _read(data: bytes | None, key: _Key) -> SavedCompilation | None:
+    if data is None:
+        return None
+    try:
+        return decoded(SavedCompilation, data, key.text)
+    except Unreadable:
+        return None
+
+
+def _windows(found: SavedCompilation) -> frozenset[frozenset[RelationId]]:
+    programs = found.plan.programs if found.plan else ()
+    return frozenset(frozenset(one.changed) for one in programs)

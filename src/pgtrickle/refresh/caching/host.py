@@ -1,0 +1,132 @@
+"""The level on the host: a file for each compiled query, shared by all processes of one user.
+
+A file says which SQL a sidecar runs. So only directories that belong to us and that nobody else may
+write to are used, and nothing is followed that is not a plain file of ours. A file is written beside
+its place and then moved there: a reader sees all of it or nothing, and what is damaged is not accepted.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+DIRECTORY_VARIABLE: Final = "PGTRICKLE_CACHE_DIR"
+SWITCHED_OFF: Final = "off"
+KEPT_SECONDS: Final = 30 * 24 * 3600
+"""Files that nobody has read for so long are removed."""
+_MAX_BYTES: Final = 16 << 20
+_NEW: Final = "new-"
+
+
+def host_directory(environment: Mapping[str, str]) -> Path | None:
+    """Where plans are shared on this host; None if the environment switches it off or has no place for it."""
+    given = environment.get(DIRECTORY_VARIABLE)
+    if given is not None:
+        return None if given.strip().lower() in ("", SWITCHED_OFF) else Path(given)
+    caches = environment.get("XDG_CACHE_HOME")
+    if caches and Path(caches).is_absolute():
+        return Path(caches) / "pgtrickle"
+    home = environment.get("HOME")
+    return Path(home) / ".cache" / "pgtrickle" if home else None
+
+
+class HostFiles:
+    """Bytes by database and name. Whatever goes wrong with files is a miss, never an error."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._pruned = False
+
+    def read(self, database: str, name: str) -> bytes | None:
+        """What was written under the name, if it is there and ours."""
+        path = self._directory / database / name
+        try:
+            if not _is_ours(path.parent):
+                return None
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(handle, "rb") as file:
+                found = os.fstat(handle)
+                if not stat.S_ISREG(found.st_mode) or not _is_private(found):
+                    return None
+                os.utime(handle)
+                return file.read(_MAX_BYTES)
+        except OSError:
+            return None
+
+    def write(self, database: str, name: str, data: bytes, *, still_used: str = "") -> None:
+        """Put the bytes under the name, at once; if that cannot be done safely, do nothing.
+
+        Names of the same database that begin otherwise than `still_used` are not in use any more.
+        """
+        place = self._directory / database
+        try:
+            self._directory.parent.mkdir(parents=True, exist_ok=True)
+            for made in (self._directory, place):
+                made.mkdir(mode=0o700, exist_ok=True)
+            if not _is_ours(self._directory) or not _is_ours(place) or len(data) > _MAX_BYTES:
+                return
+            handle, temporary = tempfile.mkstemp(dir=place, prefix=_NEW)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                os.replace(temporary, place / name)
+            except BaseException:
+                os.unlink(temporary)
+                raise
+        except OSError:
+            return
+        self._prune(database, still_used)
+
+    def clear(self, database: str) -> int:
+        """Remove all files of a database; how many went."""
+        return sum(_removed(path) for path in self._files(database))
+
+    def _files(self, database: str) -> Iterator[Path]:
+        place = self._directory / database
+        try:
+            if _is_ours(place):
+                yield from list(place.iterdir())
+        except OSError:
+            return
+
+    def _prune(self, own: str, still_used: str) -> None:
+        """Once in the life of a process: remove what nobody reads any more, of any database."""
+        if self._pruned:
+            return
+        self._pruned = True
+        oldest = time.time() - KEPT_SECONDS
+        try:
+            databases = [place.name for place in self._directory.iterdir()]
+        except OSError:
+            return
+        for database in databases:
+            for path in self._files(database):
+                try:
+                    is_old = path.lstat().st_mtime < oldest
+                except OSError:
+                    continue
+                if is_old or (database == own and not path.name.startswith((still_used, _NEW))):
+                    _removed(path)
+
+
+def _removed(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _is_ours(place: Path) -> bool:
+    found = place.lstat()
+    return stat.S_ISDIR(found.st_mode) and _is_private(found)
+
+
+def _is_private(found: os.stat_result) -> bool:
+    """Whether it belongs to us, and nobody else may write to it."""
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,0 +1,135 @@
+"""A compilation without its operators: the programs made so far, as plain values that can be stored."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from pgtrickle.model.source import PgType, Source
+from pgtrickle.model.stream_table import RefreshMode, RelationId
+from pgtrickle.plan.compiled import Compiled
+from pgtrickle.plan.following import Following
+from pgtrickle.plan.program import Program
+from pgtrickle.refresh.compiling import Compilation
+
+MAX_SAVED = 32
+"""So many programs of one query are stored, the latest asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedProgram:
+    """The program for windows in which these sources changed, in the order of their ids."""
+
+    changed: tuple[RelationId, ...]
+    program: Program | None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """A query that can be followed; among its programs is one for when every source has changed."""
+
+    sources: tuple[RelationId, ...]
+    clocked: tuple[RelationId, ...]
+    asks_on_apply: bool
+    initial: Program
+    programs: tuple[SavedProgram, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCompilation:
+    """What compiling found, for others who refresh the same stream table."""
+
+    query: str
+    answer: str
+    mode: RefreshMode
+    outputs: tuple[tuple[str, PgType], ...]
+    sources: tuple[Source, ...]
+    plan: SavedPlan | None
+    reason: str
+    follows_clock: bool
+
+
+class Recalled(Following):
+    """A query that somebody compiled before.
+
+    A window for which there is no program gets that of a larger one: it reads more than it would have
+    to, and finds the same. Such a window is noted, for whoever compiles the query the next time.
+    """
+
+    def __init__(self, plan: SavedPlan) -> None:
+        self._plan = plan
+        self._programs = {frozenset(one.changed): one.program for one in plan.programs}
+        self._missed: set[frozenset[RelationId]] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def sources(self) -> frozenset[RelationId]:
+        return frozenset(self._plan.sources)
+
+    @property
+    def clocked(self) -> frozenset[RelationId]:
+        return frozenset(self._plan.clocked)
+
+    @property
+    def asks_on_apply(self) -> bool:
+        return self._plan.asks_on_apply
+
+    @property
+    def missed(self) -> frozenset[frozenset[RelationId]]:
+        """The windows that had to make do with the program of a larger one."""
+        with self._lock:
+            return frozenset(self._missed)
+
+    def program(self, changed: frozenset[RelationId]) -> Program | None:
+        if changed in self._programs:
+            return self._programs[changed]
+        with self._lock:
+            self._missed.add(changed)
+        larger = [known for known in self._programs if known >= changed]
+        return self._programs[min(larger, key=lambda known: (len(known), sorted(known)))]
+
+    def initial(self) -> Program:
+        return self._plan.initial
+
+
+def saved(found: Compilation) -> SavedCompilation:
+    """The compilation as values; programs for the commonest windows are made if they were not."""
+    assert found.compiled is None or isinstance(found.compiled, Compiled)
+    return SavedCompilation(
+        query=found.query,
+        answer=found.answer,
+        mode=found.mode,
+        outputs=found.outputs,
+        sources=found.sources,
+        plan=_plan(found.compiled, found.sources) if found.compiled else None,
+        reason=found.reason,
+        follows_clock=found.follows_clock,
+    )
+
+
+def recalled(saved: SavedCompilation) -> Compilation:
+    """The compilation as a refresh uses it."""
+    return Compilation(
+        query=saved.query,
+        answer=saved.answer,
+        mode=saved.mode,
+        outputs=saved.outputs,
+        sources=saved.sources,
+        compiled=Recalled(saved.plan) if saved.plan else None,
+        reason=saved.reason,
+        follows_clock=saved.follows_clock,
+    )
+
+
+def _plan(compiled: Compiled, sources: tuple[Source, ...]) -> SavedPlan:
+    every = frozenset(source.relation for source in sources) | compiled.sources
+    asked = compiled.made
+    single = [frozenset({relation}) | compiled.clocked for relation in sorted(every)]
+    wanted = list(dict.fromkeys([every, *single, *reversed(asked)]))[: max(MAX_SAVED, 1 + len(single))]
+    return SavedPlan(
+        sources=tuple(sorted(compiled.sources)),
+        clocked=tuple(sorted(compiled.clocked)),
+        asks_on_apply=compiled.asks_on_apply,
+        initial=compiled.initial(),
+        programs=tuple(SavedProgram(tuple(sorted(one)), compiled.program(one)) for one in wanted),
+    )

@@ -1,0 +1,88 @@
+"""Waking the sidecar: one connection of its own that listens, and sets an event when it hears something.
+
+It must lead straight to the server: a pooler in transaction mode forgets who listens.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from types import TracebackType
+from typing import Final, Self
+
+from pgtrickle.model.errors import PgTrickleError
+from pgtrickle.postgres.connection import Connection, DatabaseError, connect, sql
+
+CHANNEL: Final = "pgtrickle_wake"
+RECONNECT_SECONDS: Final = 1.0
+CHECK_SECONDS: Final = 30.0
+"""After so long a silence the server is asked whether it is still there."""
+
+
+class Listener:
+    """Sets `heard` whenever somebody notifies the channel; takes up a lost connection again by itself.
+
+    What was said while it was not connected is unknown, so `heard` is set after each connection too.
+    """
+
+    def __init__(self, dsn: str, heard: threading.Event, *, channel: str = CHANNEL) -> None:
+        self._dsn, self._heard, self._channel = dsn, heard, channel
+        self._is_listening = threading.Event()
+        # closing the writing end wakes the thread from its wait for the server
+        self._woken, self._wake = os.pipe()
+        self._thread = threading.Thread(target=self._serve, name="listener", daemon=True)
+        self._is_closed = False
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether a notification sent now would be heard."""
+        return self._is_listening.is_set()
+
+    def close(self) -> None:
+        """Stop listening; returns when the connection is gone."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        os.close(self._wake)
+        self._thread.join()
+        os.close(self._woken)
+
+    def _serve(self) -> None:
+        while not self._is_told_to_stop(0):
+            try:
+                with connect(self._dsn, autocommit=True, application_name="pgtrickle listener") as connection:
+                    connection.execute(sql.SQL("listen {}").format(sql.Identifier(self._channel)))
+                    self._is_listening.set()
+                    self._heard.set()
+                    self._listen(connection)
+                    return
+            except (PgTrickleError, DatabaseError):
+                # the loop polls meanwhile, and tells what is wrong with the server
+                if self._is_told_to_stop(RECONNECT_SECONDS):
+                    return
+            finally:
+                self._is_listening.clear()
+
+    def _listen(self, connection: Connection) -> None:
+        """Hear until told to stop; raises when the connection is lost."""
+        while True:
+            ready, _, _ = select.select([connection.fileno(), self._woken], [], [], CHECK_SECONDS)
+            if self._woken in ready:
+                return
+            if not ready:
+                connection.execute("select")
+            for _ in connection.notifies(timeout=0):
+                self._heard.set()
+
+    def _is_told_to_stop(self, seconds: float) -> bool:
+        return bool(select.select([self._woken], [], [], seconds)[0])

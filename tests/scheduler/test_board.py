@@ -1,0 +1,164 @@
+"""What the sidecar keeps in memory: who is behind, who is in hand, and whose time has come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from pgtrickle.catalog.tables import DependencyKind
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import RelationId, Status, StreamTableId
+from pgtrickle.scheduler.board import BUSY_AGAIN, MANY, Board
+from pgtrickle.scheduler.definitions import Definition, Definitions, Standing
+from pgtrickle.scheduler.effective import Asked
+from pgtrickle.scheduler.schedule import parse_schedule
+from pgtrickle.scheduler.tick import Tick
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+ORDERS = RelationId(901)
+SEEN = Frontier(100, 100)
+
+
+def definition(number: int, *sources: int, schedule: str = "calculated") -> Definition:
+    """Stream table `number`, whose own relation is 1000 more."""
+    kinds = {True: DependencyKind.STREAM_TABLE, False: DependencyKind.TABLE}
+    return Definition(
+        id=StreamTableId(number),
+        relation=RelationId(1000 + number),
+        name=RelationName("public", f"t{number}"),
+        asked=Asked(parse_schedule(schedule)),
+        is_gated=False,
+        sources=tuple((kinds[source >= 1000], RelationId(source)) for source in sources),
+    )
+
+
+def standing(frontier: Frontier | None = SEEN, upstream: Frontier | None = None) -> Standing:
+    return Standing(Status.ACTIVE, True, NOW - 10 * SECOND, None, False, True, frontier, upstream)
+
+
+def tick(touched: dict[int, tuple[int, ...]] | None = None, *, at: datetime = NOW, seen: int = 200) -> Tick:
+    sources = {RelationId(source): xids for source, xids in (touched or {}).items()}
+    nobody: frozenset[StreamTableId] = frozenset()
+    return Tick(at, Frontier(seen, seen), nobody, False, sources, nobody, nobody)
+
+
+def board(*tables: Definition, **standings: Standing) -> Board:
+    known = {table.id: standings.get(f"t{table.id}", standing(SEEN, SEEN)) for table in tables}
+    made = Board(Definitions.of(tables), known)
+    assert made.take_due(NOW) == ()
+    return made
+
+
+def test_a_touch_makes_exactly_the_readers_due() -> None:
+    one = board(definition(1, ORDERS), definition(2, 902))
+    one.notice(tick({ORDERS: (150,)}))
+    assert one.take_due(NOW) == (1,)
+
+
+def test_a_transaction_that_was_followed_already_makes_nobody_due() -> None:
+    one = board(definition(1, ORDERS), t1=standing(Frontier(100, 160, frozenset({155}))))
+    one.notice(tick({ORDERS: (150,)}))
+    assert one.take_due(NOW) == ()
+    one.notice(tick({ORDERS: (155,)}))
+    assert one.take_due(NOW) == (1,)
+
+
+def test_what_a_table_wrote_itself_is_followed_by_readers_that_went_along() -> None:
+    tables = definition(1, ORDERS), definition(2, 1001)
+    went_along = board(*tables, t2=standing(SEEN, Frontier(100, 161, frozenset())))
+    went_along.notice(tick({1001: (160,)}))
+    assert went_along.take_due(NOW) == ()
+    stayed = board(*tables, t2=standing(SEEN, Frontier(100, 160)))
+    stayed.notice(tick({1001: (160,)}))
+    assert stayed.take_due(NOW) == (2,)
+
+
+def test_a_change_during_a_refresh_is_not_forgotten_when_it_ends() -> None:
+    one = board(definition(1, ORDERS))
+    one.notice(tick({ORDERS: (150,)}))
+    one.in_hand.update(one.take_due(NOW))
+    one.notice(tick({ORDERS: (170,)}))
+    assert one.take_due(NOW) == ()
+    one.finished([StreamTableId(1)], {StreamTableId(1): standing(Frontier(160, 160))}, (), NOW)
+    assert one.take_due(NOW) == (1,)
+    one.finished([StreamTableId(1)], {StreamTableId(1): standing(Frontier(180, 180))}, (), NOW)
+    assert one.take_due(NOW) == ()
+    assert one.behind() == 0
+
+
+def test_so_many_transactions_are_not_told_apart_for_ever() -> None:
+    one = board(definition(1, ORDERS))
+    one.notice(tick({ORDERS: tuple(range(150, 150 + MANY + 5))}, seen=500))
+    assert one.take_due(NOW) == (1,)
+    one.finished([StreamTableId(1)], {StreamTableId(1): standing(Frontier(450, 450))}, (), NOW)
+    assert one.behind() == 1
+    one.finished([StreamTableId(1)], {StreamTableId(1): standing(Frontier(500, 500))}, (), NOW)
+    assert one.behind() == 0
+
+
+def test_a_table_waits_while_something_above_it_is_in_hand() -> None:
+    one = board(definition(1, ORDERS), definition(2, 1001), definition(3, 1002, ORDERS))
+    one.notice(tick({ORDERS: (150,)}))
+    assert one.take_due(NOW) == (1, 2, 3)
+    one.in_hand.add(StreamTableId(1))
+    one.notice(tick({ORDERS: (151,)}))
+    assert one.take_due(NOW) == ()
+    one.finished([StreamTableId(1)], {StreamTableId(1): standing(Frontier(190, 190))}, (), NOW)
+    assert one.take_due(NOW) == (3,)
+    one.notice(tick({1001: (160,)}))
+    assert one.take_due(NOW) == (2, 3)
+
+
+def test_an_interval_comes_by_a_timer_and_not_by_looking_all_the_time() -> None:
+    one = board(definition(1, ORDERS, schedule="30s"))
+    assert one.next_timer() is None
+    one.notice(tick({ORDERS: (150,)}))
+    assert one.take_due(NOW) == ()
+    assert one.next_timer() == NOW + 20 * SECOND
+    one.notice(tick(at=NOW + 19 * SECOND))
+    assert one.take_due(NOW + 19 * SECOND) == ()
+    one.notice(tick(at=NOW + 20 * SECOND))
+    assert one.take_due(NOW + 20 * SECOND) == (1,)
+
+
+def test_a_table_that_another_session_holds_is_left_alone_for_a_moment() -> None:
+    one = board(definition(1, ORDERS))
+    one.notice(tick({ORDERS: (150,)}))
+    one.in_hand.update(one.take_due(NOW))
+    one.finished([StreamTableId(1)], {StreamTableId(1): standing()}, [StreamTableId(1)], NOW)
+    assert one.take_due(NOW) == ()
+    one.notice(tick(at=NOW + BUSY_AGAIN))
+    assert one.take_due(NOW + BUSY_AGAIN) == (1,)
+
+
+def test_the_tip_of_a_diamond_waits_for_an_arm_that_failed() -> None:
+    failed = replace(standing(), status=Status.ERROR, retry_at=NOW + 5 * SECOND)
+    tables = definition(1, ORDERS), definition(2, ORDERS), definition(3, 1001, 1002)
+    one = board(*tables, t1=failed)
+    one.notice(tick({ORDERS: (150,)}))
+    assert one.take_due(NOW) == (2,)
+    one.notice(tick(at=NOW + 5 * SECOND))
+    assert one.take_due(NOW + 5 * SECOND) == (1, 3)
+
+
+def test_definitions_are_swapped_and_what_is_new_is_due() -> None:
+    one = board(definition(1, ORDERS))
+    before = one.definitions
+    new = definition(2, ORDERS)
+    after = before.replaced([new.id], {new.id: new})
+    assert before.graph.order == (1,)
+    one.swap(after, {new.id: replace(standing(None), status=Status.INITIALIZING, is_populated=False)})
+    assert one.take_due(NOW) == (2,)
+    one.swap(after.replaced([new.id], {}), {new.id: None})
+    one.notice(tick({ORDERS: (150,)}))
+    assert one.take_due(NOW) == (1,)
+
+
+def test_another_schedule_leaves_the_graph_as_it_is() -> None:
+    before = Definitions.of([definition(1, ORDERS), definition(2, 1001)])
+    slower = definition(1, ORDERS, schedule="1h")
+    after = before.replaced([slower.id], {slower.id: slower})
+    assert after.graph is before.graph
+    assert after.tables[slower.id] == slower
