@@ -2,7 +2,7 @@
 
 BIN := .venv/bin
 
-.PHONY: setup check test fuzz demo bench clean
+.PHONY: setup check test fuzz demo bench bench-gate clean
 
 setup:
 	@scripts/setup
@@ -24,6 +24,10 @@ demo: setup
 
 bench: setup
 	@$(BIN)/python -m bench $(ARGS)
+
+# fails if a ratio is worse than in bench/baseline.json by more than a quarter; ARGS=--update writes it anew
+bench-gate: setup
+	@$(BIN)/python -m bench.gate $(ARGS)
 
 clean:
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \

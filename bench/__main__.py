@@ -26,6 +26,7 @@ from bench.refresh_cost import refresh_cost
 from bench.refresh_growth import refresh_growth
 from bench.report import print_details, table_of, write_json
 from bench.row_hashing import row_hashing
+from bench.second_sidecar import second_sidecar
 from bench.single_inserts import single_inserts
 from bench.stage import QUICK, Sizes, Stage, stage
 from bench.steady_state import steady_state
@@ -40,6 +41,7 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "idle_tick": idle_tick,
     "many_ticks": many_ticks,
     "creating_under_load": creating_under_load,
+    "second_sidecar": second_sidecar,
     "chains": chains,
     "steady_state": steady_state,
     "beside_the_application": beside_the_application,

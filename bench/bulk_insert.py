@@ -23,14 +23,15 @@ def bulk_insert(stage: Stage) -> list[Figure]:
         place.settle()
         for number in range(WARMING + stage.sizes.rounds):
             for name in samples if number % 2 else reversed(samples):
-                took = milliseconds(partial(place.connection.execute, _insert(name, stage.sizes.bulk)))
+                took = milliseconds(partial(place.connection.execute, insert(name, stage.sizes.bulk)))
                 if number >= WARMING:
                     samples[name].append(took)
     what = f"bulk insert of {stage.sizes.bulk:,} rows with capture ÷ without"
     return [ratio(what, "captured", "plain", samples, at_most(1.6), unit="ms")]
 
 
-def _insert(orders: str, count: int) -> str:
+def insert(orders: str, count: int) -> str:
+    """The statement that inserts so many orders."""
     return (
         f"insert into {orders} (customer, amount) select 1 + n * 7919 % {CUSTOMERS}, n / 100.0"
         f" from generate_series(1, {count}) n"

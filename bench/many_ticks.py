@@ -7,11 +7,10 @@ from statistics import median
 
 from bench.crowd import Crowd, crowd
 from bench.figures import Figure, at_most
+from bench.idling import ticking
 from bench.stage import Place, Stage
 from bench.timing import milliseconds, percentile
 from pgtrickle.model.stream_table import Action
-from pgtrickle.pipeline.session import Spark
-from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.loop import POLL_SECONDS, Loop, RefreshEvent
 from tests.fixtures.waiting import eventually
 
@@ -43,21 +42,17 @@ def many_ticks(stage: Stage) -> list[Figure]:
 
 
 def idle_ticks(place: Place, count: int) -> list[float]:
-    """Milliseconds of ticks at the sidecar's own pace, by an engine that would fail if it asked for Spark."""
+    """Milliseconds of ticks at the sidecar's own pace."""
     took: list[float] = []
-    engine = Engine(place.dsn, _no_spark)
-    try:
-        with Loop(engine, _no_refresh).duty() as duty:
-            started = time.perf_counter()
-            for number in range(WARMING + count):
-                if took and time.perf_counter() - started > LONGEST:
-                    break
-                tick = milliseconds(duty.turn)
-                if number >= WARMING:
-                    took.append(tick)
-                time.sleep(POLL_SECONDS)
-    finally:
-        engine.close()
+    with ticking(place) as tick:
+        started = time.perf_counter()
+        for number in range(WARMING + count):
+            if took and time.perf_counter() - started > LONGEST:
+                break
+            spent = milliseconds(tick)
+            if number >= WARMING:
+                took.append(spent)
+            time.sleep(POLL_SECONDS)
     return took
 
 
@@ -80,11 +75,3 @@ def _check(group: Crowd) -> None:
     failed = [event.error for event in events if event.error]
     assert told == group.following(source), f"refreshed: {sorted(told)}; failed: {failed}"
     group.place.trickle.verify(f"kept_{source}_9")
-
-
-def _no_refresh(event: RefreshEvent) -> None:
-    raise AssertionError(f"{event.name} was refreshed although nothing has changed: {event.error}")
-
-
-def _no_spark() -> Spark:
-    raise AssertionError("an idle tick has asked for Spark")

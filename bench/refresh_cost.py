@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
@@ -19,7 +21,6 @@ TRIVIAL_ROWS = 1_000
 def refresh_cost(stage: Stage) -> list[Figure]:
     """Each round changes rows, then times a trivial job and the refresh in the same Spark session."""
     refreshes, trivial, phases = [], [], []
-    rows = pa.table({"id": range(TRIVIAL_ROWS), "amount": [n / 4 for n in range(TRIVIAL_ROWS)]})
     with stage.database("refresh_cost") as place:
         make_customers(place.connection)
         make_orders(place.connection, "orders", stage.sizes.orders)
@@ -27,10 +28,10 @@ def refresh_cost(stage: Stage) -> list[Figure]:
         place.trickle.create_stream_table("by_region", query("orders"), None, "DIFFERENTIAL")
         place.trickle.refresh("by_region")
         engine, table = place.trickle.engine, place.id_of("by_region")
-        changes = Changes(place.connection, "orders")
+        changes, trivially = Changes(place.connection, "orders"), trivial_job(engine.spark.small)
         for number in range(WARMING + stage.sizes.rounds):
             changes.make(stage.sizes.changes)
-            job = milliseconds(lambda: _trivial(engine.spark.small, rows))
+            job = milliseconds(trivially)
             with phased() as steps:
                 took = milliseconds(lambda: refresh(engine, table, initiated_by="bench", waits=True))
             if number >= WARMING:
@@ -44,6 +45,12 @@ def refresh_cost(stage: Stage) -> list[Figure]:
     return [ratio(what, REFRESH, TRIVIAL, samples, at_most(5), unit="ms", details=details)]
 
 
-def _trivial(session: SparkSession, rows: pa.Table) -> None:
-    answer = session.createDataFrame(rows).toArrow()
-    assert answer.num_rows == rows.num_rows
+def trivial_job(session: SparkSession) -> Callable[[], None]:
+    """Some rows from Arrow and back to Arrow."""
+    rows = pa.table({"id": range(TRIVIAL_ROWS), "amount": [n / 4 for n in range(TRIVIAL_ROWS)]})
+
+    def run() -> None:
+        answer = session.createDataFrame(rows).toArrow()
+        assert answer.num_rows == rows.num_rows
+
+    return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import psycopg
 
@@ -18,6 +20,7 @@ from pgtrickle.embedded import Server, bundled_binaries
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.pipeline.session import Spark, open_spark
+from pgtrickle.refresh.caching.host import DIRECTORY_VARIABLE
 from tests.tpch.published import NAMES
 
 SETTINGS: Final = {
@@ -142,6 +145,8 @@ def stage(sizes: Sizes) -> Iterator[Stage]:
         path = Path(directory)
         path.chmod(0o755)
         with (
+            # compiled queries of a measurement are of no use to anybody else
+            patch.dict(os.environ, {DIRECTORY_VARIABLE: str(path / "compiled")}),
             Server(path / "server", bundled_binaries(), SETTINGS) as server,
             open_spark(configuration=jars) as spark,
         ):
