@@ -21,7 +21,7 @@ from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.plan.carriers import carrier_of, decimal
 from pgtrickle.postgres.connection import Snapshot, open_snapshot
 from pgtrickle.postgres.introspect import describe_sources
-from pgtrickle.refresh.differential import PARTS
+from pgtrickle.refresh.staging import PARTS
 
 OURS, WHOLE, SPLIT = "ours", "JDBC", "JDBC by key"
 

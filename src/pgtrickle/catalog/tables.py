@@ -51,6 +51,11 @@ def stream_tables(connection: Connection) -> tuple[StreamTable, ...]:
     return _load(connection, None)
 
 
+def some_stream_tables(connection: Connection, tables: Sequence[StreamTableId]) -> tuple[StreamTable, ...]:
+    """Those of the stream tables that there are, oldest first."""
+    return _load(connection, list(tables))
+
+
 def stream_table(connection: Connection, table: StreamTableId) -> StreamTable:
     """The stream table with that id."""
     found = _load(connection, [table])

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pgtrickle.apply.writing import Applied
-from pgtrickle.catalog.dependencies import changed
+from pgtrickle.catalog.dependencies import any_changed
 from pgtrickle.catalog.outcomes import Refreshed, commit_refresh, mark_reinit
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.window import SourceWindow
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable
+from pgtrickle.plan.program import Program
 from pgtrickle.refresh.comparing import is_behind
 from pgtrickle.refresh.compiling import Compilation
-from pgtrickle.refresh.differential import Effect, fill, follow
+from pgtrickle.refresh.differential import NOTHING, Effect, fill, follow
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.recomputing import recompute
 from pgtrickle.refresh.session import Session
@@ -27,49 +28,47 @@ class Altered(Exception):
     """A source was altered after the query was compiled, or refreshed after it was compared."""
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done for a stream table, and why; begun at a time and at a tick of the clock."""
+
+    table: StreamTable
+    found: Compilation
+    pending: list[SourceWindow]
+    action: Action
+    reason: str
+    started_at: datetime
+    clock: float
+
+    @property
+    def program(self) -> Program | None:
+        """The program of a differential step; None if nothing follows from the change."""
+        if self.found.compiled is None or self.action is not Action.DIFFERENTIAL:
+            return None
+        changed = frozenset(window.relation for window in self.pending)
+        return self.found.compiled.program(changed | self.found.compiled.clocked)
+
+
 def refreshed(
     engine: Engine, session: Session, table: StreamTable, found: Compilation, initiated_by: str
 ) -> RefreshOutcome:
     """Read, compute and apply in the session; the caller commits."""
     started, clock = datetime.now(UTC), time.perf_counter()
-    if changed(session.read, table.id) or is_behind(session.read, found):
-        raise Altered
-    _enter_settings(session, table)
+    require_unaltered(session, [(table, found)])
+    session.enter(table.settings)
     pending = pending_windows(session, table, found)
-    action, reason = decided(table, found, pending)
-    if action is not Action.NO_DATA:
-        lock_for_apply(session.write, table)
-    effect = _carried_out(engine, session, table, found, pending, action)
-    milliseconds = (time.perf_counter() - clock) * 1000
-    outcome = RefreshOutcome(
-        table.name, action, effect.applied.inserted, effect.applied.deleted, milliseconds, reason
-    )
-    upstream = session.upstream_frontier() if found.upstream else None
-    commit_refresh(
-        session.write,
-        table.id,
-        Refreshed(
-            action=action,
-            started_at=started,
-            data_timestamp=session.taken_at,
-            frontier=session.frontier,
-            upstream=upstream,
-            rows_inserted=effect.applied.inserted,
-            rows_deleted=effect.applied.deleted,
-            delta_rows=effect.delta_rows,
-            reason=reason,
-            initiated_by=initiated_by,
-        ),
-    )
-
-    def moved(source: Source) -> tuple[Frontier | None, Frontier | None]:
-        is_upstream = source.kind is SourceKind.STREAM_TABLE
-        return start_of(table, source), upstream if is_upstream else session.frontier
-
-    engine.kept.advance(table.id, frozenset(window.relation for window in pending), moved)
-    if found.state_is_behind:
-        mark_reinit(session.write, table.id, found.state_is_behind)
+    step = Step(table, found, pending, *decided(table, found, pending), started, clock)
+    outcome, record = finished(session, step, carried_out(engine, session, step), initiated_by)
+    commit_refresh(session.write, table.id, record)
+    settle(engine, session, step, record)
     return outcome
+
+
+def require_unaltered(session: Session, tables: list[tuple[StreamTable, Compilation]]) -> None:
+    """Raise if a query no longer fits its sources as the session sees them."""
+    copied = {source for _, found in tables for source in found.copied}
+    if any_changed(session.read, [table.id for table, _ in tables]) or is_behind(session.read, copied):
+        raise Altered
 
 
 def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow]) -> tuple[Action, str]:
@@ -91,33 +90,54 @@ def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow])
     return Action.DIFFERENTIAL, f"{rows} change rows{moved}"
 
 
-def _carried_out(
-    engine: Engine,
-    session: Session,
-    table: StreamTable,
-    found: Compilation,
-    pending: list[SourceWindow],
-    action: Action,
-) -> Effect:
-    if action is Action.NO_DATA:
-        return Effect(Applied(0, 0), 0)
+def carried_out(engine: Engine, session: Session, step: Step) -> Effect:
+    """Do what was decided, for this table alone."""
+    table, found = step.table, step.found
+    if step.action is Action.NO_DATA:
+        return NOTHING
+    lock_for_apply(session.write, table)
     if found.compiled is None:
         return recompute(session, table, found)
-    if action is not Action.DIFFERENTIAL:
+    if step.action is not Action.DIFFERENTIAL:
         is_large = is_large_load(engine, session, found)
         return fill(engine, session, table, found.compiled.initial(), is_large=is_large)
-    changed = frozenset(window.relation for window in pending)
-    program = found.compiled.program(changed | found.compiled.clocked)
+    program = step.program
     if program is None:
-        return Effect(Applied(0, 0), 0)
-    return follow(engine, session, table, program, is_large=is_large_window(engine, pending))
+        return NOTHING
+    return follow(engine, session, table, program, is_large=is_large_window(engine, step.pending))
 
 
-def _enter_settings(session: Session, table: StreamTable) -> None:
-    """Evaluate as the session that created the stream table would have."""
-    names, values = [list(part) for part in zip(*table.settings, strict=True)]
-    for connection in dict.fromkeys((session.write, session.read)):
-        connection.execute(
-            "select set_config(s.name, s.value, true) from unnest(%s::text[], %s::text[]) as s(name, value)",
-            (names, values),
-        )
+def finished(
+    session: Session, step: Step, effect: Effect, initiated_by: str
+) -> tuple[RefreshOutcome, Refreshed]:
+    """What came of a step, for whoever asked and for the catalog."""
+    inserted, deleted = effect.applied.inserted, effect.applied.deleted
+    milliseconds = (time.perf_counter() - step.clock) * 1000
+    outcome = RefreshOutcome(step.table.name, step.action, inserted, deleted, milliseconds, step.reason)
+    record = Refreshed(
+        action=step.action,
+        started_at=step.started_at,
+        data_timestamp=session.taken_at,
+        frontier=session.frontier,
+        upstream=session.upstream_frontier() if step.found.upstream else None,
+        rows_inserted=inserted,
+        rows_deleted=deleted,
+        delta_rows=effect.delta_rows,
+        reason=step.reason,
+        initiated_by=initiated_by,
+        milliseconds=milliseconds,
+    )
+    return outcome, record
+
+
+def settle(engine: Engine, session: Session, step: Step, record: Refreshed) -> None:
+    """After the result is written down: what is kept of the sources stands where the table does."""
+    table = step.table
+
+    def moved(source: Source) -> tuple[Frontier | None, Frontier | None]:
+        is_upstream = source.kind is SourceKind.STREAM_TABLE
+        return start_of(table, source), record.upstream if is_upstream else record.frontier
+
+    engine.kept.advance(table.id, frozenset(window.relation for window in step.pending), moved)
+    if step.found.state_is_behind:
+        mark_reinit(session.write, table.id, step.found.state_is_behind)

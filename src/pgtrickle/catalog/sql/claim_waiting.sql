@@ -1,3 +1,4 @@
--- claim_waiting: hold a stream table until the transaction ends, waiting for whoever has it now.
--- Parameter: its id.
-select pgt_id from pgtrickle.pgt_stream_tables where pgt_id = %s for no key update
+-- claim_waiting: hold stream tables until the transaction ends, waiting for whoever has them now.
+-- Parameter: their ids.
+select pgt_id from pgtrickle.pgt_stream_tables where pgt_id = any (%s::bigint[]) order by pgt_id
+for no key update
