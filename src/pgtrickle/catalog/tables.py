@@ -125,7 +125,7 @@ def from_row(row: Sequence[Any]) -> StreamTable:
     """A row of `stream_tables.sql` as the value it describes."""
     (number, relid, schema, name, query, schedule, mode, effective, reason, status, *rest) = row
     (is_populated, frontier, upstream, data_timestamp, last_refresh, errors, error, reinit, *last) = rest
-    settings, match_columns = last
+    settings, match_columns, is_atomic = last
     return StreamTable(
         id=StreamTableId(number),
         relation=RelationId(relid),
@@ -146,4 +146,5 @@ def from_row(row: Sequence[Any]) -> StreamTable:
         reinit_reason=reinit,
         settings=tuple(sorted(settings.items())),
         match_columns=tuple(match_columns),
+        is_atomic=is_atomic,
     )

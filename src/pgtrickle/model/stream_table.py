@@ -64,6 +64,7 @@ class StreamTable:
     reinit_reason: str | None
     settings: tuple[tuple[str, str], ...]
     match_columns: tuple[str, ...]
+    is_atomic: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -41,15 +41,17 @@ class Candidate:
 def due(candidates: Sequence[Candidate], now: datetime, graph: Graph) -> tuple[StreamTableId, ...]:
     """The stream tables to refresh now; whoever is read comes before its readers.
 
-    A table that the graph does not know yet waits for the graph that does.
+    A table that the graph does not know yet waits for the graph that does. One that a source reaches
+    by two ways waits while something on them cannot move, for it could not move without it.
     """
     known = {candidate.id: candidate for candidate in candidates}
+    stuck = {c.id for c in candidates if not _may_run(c) or _is_held_back(c, now)}
     chosen: dict[StreamTableId, None] = {}
     for table in graph.order:
         if table in known:
             # what an upstream commits in this tick is a pending change by the time its reader's turn comes
             is_fed = not chosen.keys().isdisjoint(graph.upstream(table))
-            if _is_due(known[table], now, is_fed=is_fed):
+            if _is_due(known[table], now, is_fed=is_fed) and not _must_wait(known[table], stuck, graph):
                 chosen[table] = None
     return tuple(chosen)
 
@@ -82,6 +84,13 @@ def _is_due(candidate: Candidate, now: datetime, *, is_fed: bool) -> bool:
             return is_retry or (has_reason and _has_come(candidate, interval, now))
         case _:
             assert_never(candidate.schedule)
+
+
+def _must_wait(candidate: Candidate, stuck: Set[StreamTableId], graph: Graph) -> bool:
+    """Whether it would bring along tables that cannot move; whoever asked is told by a refresh."""
+    if not stuck or candidate.refresh_requested or not graph.is_diamond(candidate.id):
+        return False
+    return not stuck.isdisjoint(graph.all_upstream(candidate.id))
 
 
 def _next_look(candidate: Candidate, now: datetime) -> datetime | None:

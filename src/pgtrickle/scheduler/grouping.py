@@ -12,15 +12,20 @@ def groups(due: Sequence[StreamTableId], graph: Graph) -> list[tuple[StreamTable
     """The due tables in groups, each in dependency order; a group commits at once.
 
     Tables that read one another go together. A table that a source reaches by two ways brings
-    along whatever lies on them, due or not: otherwise one way would be newer than the other.
+    along whatever lies on them, due or not: otherwise one way would be newer than the other. If it
+    may show two versions of that source, it waits for nobody, and comes by itself after the others.
     """
     wanted = set(due)
     for table in due:
-        if table in graph.nodes and graph.common_sources(table):
+        if table in graph.nodes and graph.is_diamond(table):
             wanted |= graph.all_upstream(table)
     found: list[set[StreamTableId]] = []
     for table in (t for t in graph.order if t in wanted):
-        touching = [group for group in found if group & graph.upstream(table)]
+        goes_along = graph.nodes[table].is_atomic or not graph.common_sources(table)
+        touching = [group for group in found if goes_along and group & graph.upstream(table)]
         merged = {table}.union(*touching)
-        found = [group for group in found if group not in touching] + [merged]
+        # in the place of the first: what may come after the others must not come before them
+        place = found.index(touching[0]) if touching else len(found)
+        found = [group for group in found if group not in touching]
+        found.insert(place, merged)
     return [tuple(t for t in graph.order if t in group) for group in found]

@@ -54,7 +54,7 @@ def defined(connection: Connection) -> Definitions:
         captured = [need.relation for need in needs if need.is_captured]
         upstream = frozenset(by_relation[r] for r in captured if r in by_relation)
         sources = frozenset(r for r in captured if r not in by_relation)
-        nodes.append(Node(table.id, table.name, upstream, sources))
+        nodes.append(Node(table.id, table.name, upstream, sources, table.is_atomic))
         schedules[table.id] = _schedule(table.schedule)
         for relation in captured:
             column = "upstream_frontier" if relation in by_relation else "frontier"

@@ -4,7 +4,7 @@ select s.pgt_id, s.pgt_relid::bigint, coalesce(n.nspname, s.pgt_schema), coalesc
     s.defining_query, s.schedule, s.refresh_mode, s.effective_refresh_mode, s.downgrade_reason, s.status,
     s.is_populated, s.frontier::text, s.upstream_frontier::text, s.data_timestamp, s.last_refresh_at,
     s.consecutive_errors, s.last_error, case when s.needs_reinit then s.reinit_reason end, s.settings,
-    s.match_columns
+    s.match_columns, s.diamond_consistency is distinct from 'none'
 from pgtrickle.pgt_stream_tables s
 left join pg_class c on c.oid = s.pgt_relid
 left join pg_namespace n on n.oid = c.relnamespace
