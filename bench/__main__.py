@@ -22,6 +22,7 @@ from bench.refresh_growth import refresh_growth
 from bench.report import print_details, table_of, write_json
 from bench.single_inserts import single_inserts
 from bench.stage import QUICK, Sizes, Stage, stage
+from bench.together import together
 from bench.tpch.measurement import tpch
 from tests.tpch.published import NAMES
 
@@ -33,6 +34,7 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "bulk_insert": bulk_insert,
     "distributed_read": distributed_read,
     "first_load": first_load,
+    "together": together,
     "tpch": tpch,
 }
 RESULTS: Final = Path(__file__).parent / "results"

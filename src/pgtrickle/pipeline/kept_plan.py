@@ -152,7 +152,9 @@ def _collected(gate: Gate, parts: Any) -> list[bytes]:
     jvm: Any = gate.session._jvm
     context = gate.context.sc()
     before = context.getLocalProperties()
-    context.setLocalProperties(gate.settings)
+    settings = before.clone()
+    settings.putAll(gate.settings)
+    context.setLocalProperties(settings)
     try:
         served = jvm.PythonRDD.collectAndServe(parts.rdd())
     finally:
