@@ -15,19 +15,27 @@ Phases = dict[str, float]
 
 # the first function entered owns the time until it returns, whatever it calls
 _STEPS: Final[Mapping[str, str]] = {
-    "pgtrickle.refresh.story.prepared": "prepare",
-    "pgtrickle.refresh.story.claim": "claim",
+    "pgtrickle.refresh.story.prepared_all": "prepare",
+    "pgtrickle.refresh.claiming.claim": "claim",
+    "pgtrickle.refresh.claiming.claim_all": "claim",
     "pgtrickle.refresh.story.alone": "snapshot",
-    "pgtrickle.refresh.step.changed": "check the sources",
+    "pgtrickle.refresh.story.together": "snapshot",
+    "pgtrickle.refresh.step.any_changed": "check the sources",
     "pgtrickle.refresh.step.pending_windows": "measure the windows",
+    "pgtrickle.refresh.waves.all_pending_windows": "measure the windows",
     "pgtrickle.refresh.step.lock_for_apply": "lock",
+    "pgtrickle.refresh.waves.lock_for_apply": "lock",
+    "pgtrickle.refresh.computing.read_together": "read",
     "pgtrickle.refresh.differential.read_all": "read",
     "pgtrickle.pipeline.prepared.plan_small": "Spark: plan",
-    "pgtrickle.pipeline.prepared._prepare": "Spark: plan",
-    "pgtrickle.pipeline.prepared._frame_of": "Spark: take the rows in",
+    "pgtrickle.pipeline.prepared.kept_plan": "Spark: plan",
+    "pgtrickle.pipeline.kept_plan.KeptPlan.put": "Spark: take the rows in",
     "pyspark.sql.classic.dataframe.DataFrame.toArrow": "Spark: run",
+    "pgtrickle.pipeline.prepared.run_kept": "Spark: run",
     "pgtrickle.refresh.differential.apply_changes": "apply",
+    "pgtrickle.refresh.waves.applied_with_others": "apply",
     "pgtrickle.refresh.step.commit_refresh": "record",
+    "pgtrickle.refresh.waves.commit_refreshes": "record",
     "psycopg.Connection.commit": "commit",
 }
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.pipeline.session import open_spark
-from pgtrickle.refresh import differential, step, story
+from pgtrickle.refresh import claiming, differential, step
 from pgtrickle.refresh.engine import Engine
 from tests.fixtures.poolers import POOL_SIZE
 
 STEPS: dict[str, tuple[Any, str]] = {
-    "claim": (story, "claim"),
+    "claim": (claiming, "claim"),
     "read": (differential, "read_all"),
     "compute": (differential, "run_small"),
     "apply": (differential, "apply_changes"),

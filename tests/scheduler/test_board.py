@@ -30,6 +30,7 @@ def definition(number: int, *sources: int, schedule: str = "calculated") -> Defi
         name=RelationName("public", f"t{number}"),
         asked=Asked(parse_schedule(schedule)),
         is_gated=False,
+        is_atomic=True,
         sources=tuple((kinds[source >= 1000], RelationId(source)) for source in sources),
     )
 

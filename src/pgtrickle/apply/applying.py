@@ -36,19 +36,38 @@ def apply_changes(
     `match_columns` is, for each column of the table, the SQL that its index hashes it by.
     `rescanned` are the groups that `groups_to_rescan` asked for.
     """
+    _analyze(connection, rows)
+    with _writing(connection, few=isinstance(rows, ArrayRows)):
+        return apply_opened(connection, table, match_columns, state_id, target, rows, rescanned)
+
+
+@contextmanager
+def opened_for_few(connection: Connection) -> Iterator[None]:
+    """Open the guard of stream tables for several small changes, each given to `apply_opened`."""
+    with _writing(connection, few=True):
+        yield
+
+
+def apply_opened(
+    connection: Connection,
+    table: RelationName,
+    match_columns: Sequence[str],
+    state_id: int,
+    target: Target,
+    rows: Rows,
+    rescanned: pa.Table | None = None,
+) -> Applied:
+    """Add a change as `apply_changes` does, where the guard is open already."""
     stored = _stored(table, match_columns, target.outputs, target.key)
     if isinstance(target, FirstRows):
-        with _writing(connection, few=isinstance(rows, ArrayRows)):
-            return apply_first_rows(connection, stored, state_id, target, rows)
+        return apply_first_rows(connection, stored, state_id, target, rows)
     finals = _finals(state_id, target, rows, rescanned)
     if isinstance(target, MergedGroups) and target.cut is not None:
-        return _merged_and_cut(connection, stored, state_id, target, rows, finals)
+        return _merged_and_cut(connection, stored, state_id, target, finals)
     weighted = finals.added
     if finals.removed is not None:
         weighted = sql.SQL("{} union all {}").format(finals.added, finals.removed)
-    _analyze(connection, rows)
-    with _writing(connection, few=isinstance(rows, ArrayRows)):
-        return write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
+    return write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
 
 
 def replace_all(
@@ -65,10 +84,11 @@ def replace_all(
         # nobody but us reads the state, and the caller's claim keeps the others of us out
         connection.execute(sql.SQL("truncate table {}").format(relation(state_table(state_id))), {})
     finals = _finals(state_id, target, rows, None)
-    if isinstance(target, MergedGroups) and target.cut is not None:
-        return _merged_and_cut(connection, stored, state_id, target, rows, finals)
-    weighted = sql.SQL("{} union all {}").format(finals.added, stored.rows)
     _analyze(connection, rows)
+    if isinstance(target, MergedGroups) and target.cut is not None:
+        with _writing(connection, few=isinstance(rows, ArrayRows)):
+            return _merged_and_cut(connection, stored, state_id, target, finals)
+    weighted = sql.SQL("{} union all {}").format(finals.added, stored.rows)
     with _writing(connection, few=False):
         applied = write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
     if not isinstance(target, RowsTarget):
@@ -77,12 +97,10 @@ def replace_all(
 
 
 def _merged_and_cut(
-    connection: Connection, stored: Stored, state_id: int, target: MergedGroups, rows: Rows, finals: Finals
+    connection: Connection, stored: Stored, state_id: int, target: MergedGroups, finals: Finals
 ) -> Applied:
     """Merge the state first; then the first of all groups are known."""
-    _analyze(connection, rows)
-    with _writing(connection, few=isinstance(rows, ArrayRows)):
-        merge_only(connection, stored.name, finals)
+    merge_only(connection, stored.name, finals)
     with _writing(connection, few=False):
         return show_first(connection, stored, state_id, target)
 
@@ -159,7 +177,7 @@ def _analyze(connection: Connection, rows: Rows) -> None:
 
 @contextmanager
 def _writing(connection: Connection, *, few: bool) -> Iterator[None]:
-    """Open the guard of stream tables for one statement of this transaction.
+    """Open the guard of stream tables for what this transaction does inside; then all is as it was.
 
     A few rows are to be looked up by their hash also where the table was filled a moment ago and
     the planner has no statistics yet; compiling such a statement would cost more than it saves.
@@ -174,4 +192,5 @@ def _writing(connection: Connection, *, few: bool) -> Iterator[None]:
     row = connection.execute(query, (list(names), list(settings))).fetchone()
     assert row is not None
     yield
-    connection.execute(query, (list(names), ["off", *row[0][1:]]))
+    was_open, *others = row[0]
+    connection.execute(query, (list(names), [was_open or "off", *others]))

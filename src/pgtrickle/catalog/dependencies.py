@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,16 @@ def changed(connection: Connection, table: StreamTableId) -> tuple[Change, ...]:
     ).fetchall()
     found = (difference(kind, name, stored, present) for kind, name, stored, present in rows)
     return tuple(change for change in found if change is not None)
+
+
+def any_changed(connection: Connection, tables: Sequence[StreamTableId]) -> bool:
+    """Whether something has changed under one of the stream tables, as `changed` tells it."""
+    rows = connection.execute(
+        "select d.source_type, d.source_name, d.stored, d.present from unnest(%s::bigint[]) as s(id)"
+        " cross join lateral pgtrickle.changed_dependencies(s.id) d",
+        (list(tables),),
+    ).fetchall()
+    return any(difference(kind, name, stored, present) for kind, name, stored, present in rows)
 
 
 def difference(kind: str, name: str, stored: Fingerprint, present: Fingerprint | None) -> Change | None:

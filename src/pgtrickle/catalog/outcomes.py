@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from pgtrickle.catalog.alerts import alert
-from pgtrickle.catalog.tables import stream_table
+from pgtrickle.catalog.tables import some_stream_tables
 from pgtrickle.model.errors import Drained, SourceGated
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import Action, RefreshMode, Status, StreamTable, StreamTableId
@@ -36,21 +36,29 @@ class Refreshed:
     initiated_by: str = "scheduler"
     change_rows: int | None = None
     strategy: str | None = None
+    milliseconds: float = 0.0
 
 
 def claim(connection: Connection, table: StreamTableId, *, wait: bool) -> StreamTable | None:
-    """Hold a stream table until this transaction ends; None if another has it, or it is gone.
+    """Hold a stream table until this transaction ends; None if another has it, or it is gone."""
+    found = claim_all(connection, (table,), wait=wait)
+    return found[0] if found else None
+
+
+def claim_all(
+    connection: Connection, tables: Sequence[StreamTableId], *, wait: bool
+) -> tuple[StreamTable, ...]:
+    """Hold stream tables until this transaction ends, without those that others have, or that are gone.
 
     The lock lets others ask for a refresh meanwhile, but not claim or alter it. Raises if the database is
     drained, or a source gated: whoever decided on this refresh may not have known it yet.
     """
     statement = load(_PACKAGE, "sql/claim_waiting.sql" if wait else "sql/claim.sql")
-    row = connection.execute(statement, (table,)).fetchone()
-    if row is None:
-        return None
-    _, may_start, gate = row
-    found = stream_table(connection, table)
-    _check_startable(found, may_start, gate)
+    rows = connection.execute(statement, (list(tables),)).fetchall()
+    found = some_stream_tables(connection, [StreamTableId(row[0]) for row in rows]) if rows else ()
+    startable = {row[0]: row[1:] for row in rows}
+    for table in found:
+        _check_startable(table, *startable[table.id])
     return found
 
 
@@ -74,22 +82,31 @@ def _check_startable(found: StreamTable, may_start: bool, gate: str | None) -> N
 
 def commit_refresh(connection: Connection, table: StreamTableId, refreshed: Refreshed) -> None:
     """Write the result beside the rows, in the transaction that holds the claim."""
+    commit_refreshes(connection, [(table, refreshed)])
+
+
+def commit_refreshes(
+    connection: Connection, all_refreshed: Sequence[tuple[StreamTableId, Refreshed]]
+) -> None:
+    """Write the results of several refreshes, in the transaction that holds their claims."""
+    done = [refreshed for _, refreshed in all_refreshed]
     connection.execute(
         load(_PACKAGE, "sql/commit_refresh.sql"),
         {
-            "id": table,
-            "action": refreshed.action.value,
-            "started_at": refreshed.started_at,
-            "data_timestamp": refreshed.data_timestamp,
-            "frontier": str(refreshed.frontier) if refreshed.frontier else None,
-            "upstream": str(refreshed.upstream) if refreshed.upstream else None,
-            "rows_inserted": refreshed.rows_inserted,
-            "rows_deleted": refreshed.rows_deleted,
-            "delta_rows": refreshed.delta_rows,
-            "reason": refreshed.reason,
-            "initiated_by": refreshed.initiated_by,
-            "change_rows": refreshed.change_rows,
-            "strategy": refreshed.strategy,
+            "ids": [table for table, _ in all_refreshed],
+            "actions": [r.action.value for r in done],
+            "started_at": [r.started_at for r in done],
+            "milliseconds": [r.milliseconds for r in done],
+            "data_timestamps": [r.data_timestamp for r in done],
+            "frontiers": [str(r.frontier) if r.frontier else None for r in done],
+            "upstreams": [str(r.upstream) if r.upstream else None for r in done],
+            "rows_inserted": [r.rows_inserted for r in done],
+            "rows_deleted": [r.rows_deleted for r in done],
+            "delta_rows": [r.delta_rows for r in done],
+            "reasons": [r.reason for r in done],
+            "initiators": [r.initiated_by for r in done],
+            "change_rows": [r.change_rows for r in done],
+            "strategies": [r.strategy for r in done],
         },
     )
 

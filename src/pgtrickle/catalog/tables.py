@@ -51,6 +51,11 @@ def stream_tables(connection: Connection) -> tuple[StreamTable, ...]:
     return _load(connection, None)
 
 
+def some_stream_tables(connection: Connection, tables: Sequence[StreamTableId]) -> tuple[StreamTable, ...]:
+    """Those of the stream tables that there are, oldest first."""
+    return _load(connection, list(tables))
+
+
 def stream_table(connection: Connection, table: StreamTableId) -> StreamTable:
     """The stream table with that id."""
     found = _load(connection, [table])
@@ -120,7 +125,8 @@ def from_row(row: Sequence[Any]) -> StreamTable:
     """A row of `stream_tables.sql` as the value it describes."""
     (number, relid, schema, name, query, schedule, mode, effective, reason, status, *rest) = row
     (is_populated, frontier, upstream, data_timestamp, last_refresh, errors, error, reinit, *last) = rest
-    settings, match_columns, is_pooler_compatible, follows_clock, cache_generation, created_at = last
+    settings, match_columns, is_pooler_compatible, follows_clock, *last = last
+    cache_generation, created_at, is_atomic = last
     return StreamTable(
         id=StreamTableId(number),
         relation=RelationId(relid),
@@ -145,4 +151,5 @@ def from_row(row: Sequence[Any]) -> StreamTable:
         follows_clock=follows_clock,
         cache_generation=cache_generation,
         created_at=created_at,
+        is_atomic=is_atomic,
     )

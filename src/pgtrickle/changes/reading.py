@@ -30,11 +30,16 @@ def read_all(
     *,
     given: Mapping[str, pa.Table] = MappingProxyType({}),
     whole: Whole | None = None,
+    shared: Mapping[str, pa.Table] = MappingProxyType({}),
 ) -> dict[str, pa.Table]:
-    """Read one after the other, each restricted by the keys that the ones before it found."""
-    tables = dict(given)
+    """Read one after the other, each restricted by the keys that the ones before it found.
+
+    `given` are keys that no read finds; `shared` is what was read already, by the name of the read.
+    """
+    tables = {**given, **shared}
     for read in reads:
-        tables[read.name] = _table(read, connection, ends, tables, whole)
+        if read.name not in shared:
+            tables[read.name] = _table(read, connection, ends, tables, whole)
     return {read.name: tables[read.name] for read in reads}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -45,7 +45,9 @@ def native(read: Read) -> sql.Composed:
 
 def window(read: Read, ends: Ends) -> sql.Composed:
     """The change rows that satisfy the read's condition, under the source's own column names."""
-    moved = sql.SQL("select * from ({}) as t{}").format(_captured(read, ends), where(read, [], ends.before))
+    moved = sql.SQL("select * from ({}) as t{}").format(
+        captured(read, ends, read.uses), where(read, [], ends.before)
+    )
     if not read.follows_clock:
         return moved
     return sql.SQL(" union all ").join([moved, *_crossed(read, ends)])
@@ -75,10 +77,10 @@ def _timed(condition: str, clock: datetime | None) -> sql.SQL:
     return trusted(condition.replace(CLOCK, moment))
 
 
-def _captured(read: Read, ends: Ends) -> sql.Composed:
-    """The change rows of a source under its own column names, both buffers together."""
+def captured(read: Read, ends: Ends, uses: Collection[str]) -> sql.Composed:
+    """The change rows of a read's source under its own column names, both buffers together."""
     assert read.source is not None
-    used = [column for column in read.source.columns if column.name in read.uses]
+    used = [column for column in read.source.columns if column.name in uses]
     columns = [
         sql.SQL("{} as {}").format(sql.Identifier(f"c{column.number}"), sql.Identifier(column.name))
         for column in used

@@ -22,6 +22,10 @@ class SourceWindow:
     is_truncated: bool
 
 
+Start = tuple[RelationId, Frontier]
+"""A source, and up to where a reader has followed it."""
+
+
 def buffers(relation: RelationId) -> tuple[RelationName, RelationName]:
     """The two tables between which the changes of a source rotate."""
     return RelationName(CHANGES, f"changes_{relation}_0"), RelationName(CHANGES, f"changes_{relation}_1")
@@ -38,21 +42,21 @@ def within(frontier: Frontier) -> sql.Composed:
     ).format(xmin=sql.Literal(str(frontier.xmin)), old=sql.Literal(str(frontier)))
 
 
-def windows(connection: Connection, since: Iterable[tuple[RelationId, Frontier]]) -> list[SourceWindow]:
+def windows(connection: Connection, since: Iterable[Start]) -> dict[Start, SourceWindow]:
     """The windows of these sources since their frontiers, in one query; unchanged ones are left out."""
-    parts = [_counted(relation, frontier) for relation, frontier in since]
+    starts = list(dict.fromkeys(since))
+    parts = [_counted(number, *start) for number, start in enumerate(starts)]
     if not parts:
-        return []
+        return {}
     rows = connection.execute(sql.SQL(" union all ").join(parts)).fetchall()
-    return [SourceWindow(RelationId(r[0]), r[1], r[2]) for r in rows if r[1] or r[2]]
+    return {starts[r[0]]: SourceWindow(starts[r[0]][0], r[1], r[2]) for r in rows if r[1] or r[2]}
 
 
-def _counted(relation: RelationId, frontier: Frontier) -> sql.Composed:
+def _counted(number: int, relation: RelationId, frontier: Frontier) -> sql.Composed:
     arms = [
         sql.SQL("select weight from {} where {}").format(sql.Identifier(b.schema, b.name), within(frontier))
         for b in buffers(relation)
     ]
     return sql.SQL(
-        "select {}::bigint, count(*) filter (where weight <> 0), coalesce(bool_or(weight = 0), false)"
-        " from ({}) c"
-    ).format(sql.Literal(relation), sql.SQL(" union all ").join(arms))
+        "select {}, count(*) filter (where weight <> 0), coalesce(bool_or(weight = 0), false) from ({}) c"
+    ).format(sql.Literal(number), sql.SQL(" union all ").join(arms))

@@ -72,6 +72,7 @@ class StreamTable:
     follows_clock: bool | None
     cache_generation: int
     created_at: datetime
+    is_atomic: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,59 +1,46 @@
 """Programs whose plans are kept: a refresh puts its rows into the plan and runs it again.
 
 To analyse, optimize and plan a program takes Spark several times as long as to compute a small window.
-A plan without an exchange holds nothing of an earlier run but the one row that all inputs travel in,
-so that row is overwritten in place. Where a plan has more to it, it is made anew every time.
+A plan serves one run at a time: who takes it has it alone, and where several need the same program at
+once, it is planned several times. Where a plan has more to it than rows of ours, it is made anew always.
 """
 
 from __future__ import annotations
 
-import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
-from typing import Any, Final
+from functools import cached_property
+from typing import Final, ParamSpec, TypeAlias
 
 import pyarrow as pa
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
-from pgtrickle.pipeline.names import bound
-from pgtrickle.pipeline.small import packed, plan_small, unfolded
+from pgtrickle.model.errors import SparkFailed
+from pgtrickle.pipeline.kept_plan import Gate, KeptPlan, kept_plan, run_kept
+from pgtrickle.pipeline.small import plan_small
 
-MAX_KEPT: Final = 256
-"""How many programs are kept; the one that has not run for longest goes first."""
+MAX_KEPT: Final = 512
+"""How many plans are kept; those of the program that has not run for longest go first."""
 _MAX_BYTES: Final = 4 << 20
 """Larger inputs are not kept in memory for the sake of a plan."""
-_LEAVES: Final = frozenset({"LocalTableScan", "Scan OneRowRelation"})
-"""Where a plan may begin so that it is known what it holds: rows of ours, constants, nothing."""
+
+Asked = tuple[str, Mapping[str, pa.Table]]
+"""The text of a program, and what it reads by name."""
+Result: TypeAlias = pa.Table | PySparkException | SparkFailed
+_Key = tuple[object, ...]
+P = ParamSpec("P")
 
 
 @dataclass(slots=True)
-class _Prepared:
-    """A planned program, and the row in it that the inputs are read from."""
+class _Known:
+    """What is known of a program; `idle` are the plans of it that nobody uses at the moment."""
 
-    frame: DataFrame
-    row: Any
-    schema: str
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def run(self, session: SparkSession, inputs: pa.Table) -> pa.Table:
-        with self.lock:
-            self.row.copyFrom(_row_of(_frame_of(session, inputs, self.schema)))
-            return self.frame.toArrow()
-
-
-class _Use(Enum):
-    """How a program without a kept plan will be used next: the first run plans for just its rows."""
-
-    FIRST = auto()
-    SECOND = auto()
-    ALWAYS_ANEW = auto()
-
-
-_Known = _Prepared | _Use
+    has_run: bool = False
+    can_be_kept: bool = True
+    idle: list[KeptPlan] = field(default_factory=list)
 
 
 class Programs:
@@ -63,98 +50,97 @@ class Programs:
         self._session = session
         # a remote session shows nothing of its plans
         self._can_keep = hasattr(session, "_jsparkSession")
-        self._kept: OrderedDict[tuple[object, ...], _Known] = OrderedDict()
+        self._known: OrderedDict[_Key, _Known] = OrderedDict()
         self._lock = threading.Lock()
 
     def run(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of a program over the inputs."""
+        (result,) = self.run_all([(spark_sql, inputs)])
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def run_all(self, asked: Sequence[Asked]) -> list[Result]:
+        """The rows of each program, or what it failed with; kept plans run in one job.
+
+        If that job fails, each runs by itself, so that only the one that is to blame fails.
+        """
+        taken: dict[int, tuple[_Key, KeptPlan]] = {}
+        results: dict[int, Result] = {}
+        try:
+            for number, (spark_sql, inputs) in enumerate(asked):
+                key = self._key(spark_sql, inputs)
+                plan = None if key is None else self._taken(key, spark_sql, inputs)
+                if key is not None and plan is not None:
+                    taken[number] = key, plan
+                    plan.put(self._gate, inputs)
+            results.update(self._together({number: plan for number, (_, plan) in taken.items()}))
+        finally:
+            for key, plan in taken.values():
+                self._given_back(key, plan)
+        return [results[n] if n in results else _attempt(self._anew, *one) for n, one in enumerate(asked)]
+
+    def _together(self, plans: Mapping[int, KeptPlan]) -> dict[int, Result]:
+        if len(plans) > 1:
+            try:
+                return dict(zip(plans, run_kept(self._gate, list(plans.values())), strict=True))
+            except (PySparkException, SparkFailed):
+                pass
+        return {number: _attempt(self._alone, plan) for number, plan in plans.items()}
+
+    def _alone(self, plan: KeptPlan) -> pa.Table:
+        (rows,) = run_kept(self._gate, [plan])
+        return rows
+
+    def _anew(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> pa.Table:
+        return plan_small(self._session, spark_sql, inputs).toArrow()
+
+    @cached_property
+    def _gate(self) -> Gate:
+        return Gate.of(self._session)
+
+    def _key(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> _Key | None:
+        """What a plan is kept under; None if it is not worth it."""
         if not self._can_keep or not inputs or sum(rows.nbytes for rows in inputs.values()) > _MAX_BYTES:
-            return plan_small(self._session, spark_sql, inputs).toArrow()
-        key = (spark_sql, *((name, rows.schema) for name, rows in inputs.items()))
-        prepared = self._found(key, spark_sql, inputs)
-        if prepared is None:
-            return plan_small(self._session, spark_sql, inputs).toArrow()
-        return prepared.run(self._session, packed(inputs))
+            return None
+        return (spark_sql, *((name, rows.schema) for name, rows in inputs.items()))
 
     def __len__(self) -> int:
         with self._lock:
-            return len(self._kept)
+            return sum(len(known.idle) for known in self._known.values())
 
     def clear(self) -> None:
         """Plan everything anew."""
         with self._lock:
-            self._kept.clear()
+            self._known.clear()
 
-    def _found(
-        self, key: tuple[object, ...], spark_sql: str, inputs: Mapping[str, pa.Table]
-    ) -> _Prepared | None:
+    def _taken(self, key: _Key, spark_sql: str, inputs: Mapping[str, pa.Table]) -> KeptPlan | None:
+        """A plan for nobody but the caller; the first run of a program plans for just its rows."""
         with self._lock:
-            known = self._kept.get(key, _Use.FIRST)
-        if known is _Use.FIRST:
-            found: _Known = _Use.SECOND
-        elif known is _Use.SECOND:
-            found = _prepare(self._session, spark_sql, inputs) or _Use.ALWAYS_ANEW
-        else:
-            found = known
+            known = self._known.setdefault(key, _Known())
+            self._known.move_to_end(key)
+            if known.idle:
+                return known.idle.pop()
+            if not known.has_run or not known.can_be_kept:
+                known.has_run = True
+                return None
+        plan = kept_plan(self._gate, spark_sql, inputs)
+        if plan is None:
+            known.can_be_kept = False
+        return plan
+
+    def _given_back(self, key: _Key, plan: KeptPlan) -> None:
         with self._lock:
-            self._kept[key] = found
-            self._kept.move_to_end(key)
-            if len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
-        return found if isinstance(found, _Prepared) else None
+            self._known.setdefault(key, _Known(has_run=True)).idle.append(plan)
+            self._known.move_to_end(key)
+            count = sum(max(1, len(known.idle)) for known in self._known.values())
+            while count > MAX_KEPT:
+                _, oldest = self._known.popitem(last=False)
+                count -= max(1, len(oldest.idle))
 
 
-def _prepare(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Table]) -> _Prepared | None:
-    """The program planned for inputs of any size, or nothing if its plan cannot be used twice."""
-    held = session.createDataFrame(packed(inputs))
-    reads = {name: unfolded(name) for name in inputs}
-    frame = session.sql(bound(spark_sql, reads), packed=held.coalesce(1))
+def _attempt(compute: Callable[P, pa.Table], *given: P.args, **named: P.kwargs) -> Result:
     try:
-        scans = _scans(frame._jdf.queryExecution().executedPlan(), list(inputs))
-        if scans is None:
-            return None
-        row = _row_of(held._jdf)
-        for scan in scans:
-            # all scans share one row: it is sent to the task once, and overwritten once
-            scan.executeCollect()[0] = row
-    except Py4JError:
-        return None
-    return _Prepared(frame, row, held.schema.json())
-
-
-def _scans(plan: Any, names: list[str]) -> list[Any] | None:
-    """The scans of the row that holds all inputs; None if the plan keeps rows of a run anywhere else."""
-    scans = []
-    for node in _walk(plan):
-        if "Exchange" in node.nodeName() or not node.subqueries().isEmpty():
-            return None
-        if not node.children().isEmpty():
-            continue
-        fields = list(node.schema().fieldNames())
-        if node.nodeName() not in _LEAVES or not (fields == names or set(fields).isdisjoint(names)):
-            return None
-        if fields == names:
-            scans.append(node)
-    return scans
-
-
-def _walk(plan: Any) -> Iterator[Any]:
-    yield plan
-    children = plan.children()
-    for position in range(children.size()):
-        yield from _walk(children.apply(position))
-
-
-def _row_of(jvm_frame: Any) -> Any:
-    return jvm_frame.queryExecution().executedPlan().executeCollect()[0]
-
-
-def _frame_of(session: SparkSession, inputs: pa.Table, schema: str) -> Any:
-    """The inputs as a frame of the JVM: what `createDataFrame` does, without its many questions."""
-    jvm: Any = session._jvm
-    with tempfile.NamedTemporaryFile(dir=session.sparkContext._temp_dir) as file:
-        with pa.ipc.new_stream(file.file, inputs.schema) as stream:
-            stream.write_table(inputs)
-        file.flush()
-        batches = jvm.PythonSQLUtils.readArrowStreamFromFile(file.name)
-        return jvm.PythonSQLUtils.toDataFrame(batches, schema, session._jsparkSession)
+        return compute(*given, **named)
+    except (PySparkException, SparkFailed) as failure:
+        return failure

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from pgtrickle.model.errors import SparkFailed
 from pgtrickle.pipeline.failures import failed
 from pgtrickle.pipeline.names import bound, plain, quoted
 
@@ -37,6 +38,14 @@ def run_small(spark: Spark, spark_sql: str, inputs: Mapping[str, pa.Table]) -> p
         return spark.programs.run(spark_sql, inputs)
     except PySparkException as failure:
         raise failed(failure) from failure
+
+
+def run_small_together(
+    spark: Spark, programs: Sequence[tuple[str, Mapping[str, pa.Table]]]
+) -> list[pa.Table | SparkFailed]:
+    """The rows of each program, in one action wherever they can be; or what that program failed with."""
+    results = spark.programs.run_all(programs)
+    return [failed(result) if isinstance(result, PySparkException) else result for result in results]
 
 
 def plan_small(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Table]) -> DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.postgres.connection import Connection, DatabaseError, sql
@@ -29,9 +31,9 @@ def compare_sources(engine: Engine, found: Compilation, done: set[Source]) -> No
             done.add(source)
 
 
-def is_behind(connection: Connection, found: Compilation) -> bool:
+def is_behind(connection: Connection, copied: Collection[Source]) -> bool:
     """Whether a materialized view was refreshed after it was compared, as of the connection's snapshot."""
-    views = [s.relation for s in found.copied if s.kind is SourceKind.MATERIALIZED_VIEW]
+    views = [s.relation for s in copied if s.kind is SourceKind.MATERIALIZED_VIEW]
     if not views:
         return False
     row = connection.execute(

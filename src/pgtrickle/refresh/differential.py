@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pyarrow as pa
 
-from pgtrickle.apply.applying import apply_changes, fill_first_rows, replace_all
+from pgtrickle.apply.applying import apply_changes, apply_opened, fill_first_rows, replace_all
 from pgtrickle.apply.merging import groups_to_rescan
 from pgtrickle.apply.rows import ArrayRows, Rows
 from pgtrickle.apply.storage import create_storage
@@ -36,6 +37,9 @@ class Effect:
     delta_rows: int
 
 
+NOTHING = Effect(Applied(0, 0), 0)
+
+
 def follow(
     engine: Engine, session: Session, table: StreamTable, program: Program, *, is_large: bool
 ) -> Effect:
@@ -43,9 +47,9 @@ def follow(
     if is_large and session.can_share:
         with Staging(engine, session, table, program) as rows:
             return _applied(session, table, program, rows, 0)
-    inputs = _inputs(session, table, program, _kept_by(engine, session, table))
-    if not any(rows.num_rows for rows in inputs.values()):
-        return Effect(Applied(0, 0), 0)
+    inputs = gathered(engine, session, table, program)
+    if not has_rows(inputs):
+        return NOTHING
     with followable():
         result = run_small(engine.spark, program.spark_sql, inputs)
     return _applied(session, table, program, ArrayRows(result), result.num_rows)
@@ -67,6 +71,33 @@ def fill(engine: Engine, session: Session, table: StreamTable, program: Program,
     return Effect(_replaced(session, table, program, ArrayRows(result)), result.num_rows)
 
 
+def gathered(
+    engine: Engine,
+    session: Session,
+    table: StreamTable,
+    program: Program,
+    shared: Mapping[str, pa.Table] = MappingProxyType({}),
+) -> dict[str, pa.Table]:
+    """What a program computes with, read in the session but for what others read already."""
+    return _inputs(session, table, program, _kept_by(engine, session, table), shared)
+
+
+def has_rows(inputs: Mapping[str, pa.Table]) -> bool:
+    """Whether there is anything to compute with."""
+    return any(rows.num_rows for rows in inputs.values())
+
+
+def applied_with_others(session: Session, table: StreamTable, program: Program, result: pa.Table) -> Effect:
+    """Apply what Spark returned, where the guard of stream tables is open already."""
+    rows = ArrayRows(result)
+    rescanned = _rescanned(session, table, program, rows)
+    with _repeatable(program):
+        applied = apply_opened(
+            session.write, table.name, table.match_columns, table.id, program.target, rows, rescanned
+        )
+    return Effect(applied, result.num_rows or applied.inserted + applied.deleted)
+
+
 @contextmanager
 def _repeatable(program: Program) -> Iterator[None]:
     """Tell an answer that PostgreSQL gives otherwise each time from a table that was tampered with."""
@@ -81,11 +112,15 @@ def _repeatable(program: Program) -> Iterator[None]:
 
 
 def _inputs(
-    session: Session, table: StreamTable, program: Program, whole: Whole | None = None
+    session: Session,
+    table: StreamTable,
+    program: Program,
+    whole: Whole | None = None,
+    shared: Mapping[str, pa.Table] = MappingProxyType({}),
 ) -> dict[str, pa.Table]:
     """What the program computes with, on the driver."""
     with followable():
-        tables = read_all(program.reads, session.read, ends_of(session, table), whole=whole)
+        tables = read_all(program.reads, session.read, ends_of(session, table), whole=whole, shared=shared)
     return {one.name: merged(one, tables) for one in program.inputs}
 
 

@@ -2,34 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pgtrickle.catalog.dependencies import changed, reanalyse
 from pgtrickle.catalog.outcomes import set_compiled
-from pgtrickle.catalog.tables import stream_table
-from pgtrickle.model.errors import SourceChanged
-from pgtrickle.model.stream_table import StreamTable, StreamTableId
-from pgtrickle.postgres.connection import Connection
+from pgtrickle.catalog.tables import some_stream_tables, stream_table
+from pgtrickle.model.errors import Busy, PgTrickleError, SourceChanged, UnknownStreamTable
+from pgtrickle.model.source import Source
+from pgtrickle.model.stream_table import Status, StreamTable, StreamTableId
+from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.refresh.comparing import compare_sources
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.results import Failure, failure_of
+
+
+def prepared_all(
+    engine: Engine, ids: Sequence[StreamTableId]
+) -> tuple[list[tuple[StreamTable, Compilation]], list[Failure]]:
+    """The tables that can be refreshed, and those that cannot; one that was dropped is neither."""
+    tables: list[tuple[StreamTable, Compilation]] = []
+    failures: list[Failure] = []
+    compared: set[Source] = set()
+    with engine.connection() as connection:
+        known = {table.id: table for table in some_stream_tables(connection, ids)}
+    for table in known.values():
+        # somebody may have emptied all caches
+        engine.notice_generation(table.cache_generation)
+    for table in (known[table_id] for table_id in ids if table_id in known):
+        try:
+            found = _compiled_before(engine, table)
+            ready = (table, found) if found else prepared(engine, table.id)
+            if table.status is not Status.SUSPENDED:
+                compare_sources(engine, ready[1], compared)
+            tables.append(ready)
+        except UnknownStreamTable:
+            continue
+        except Busy:
+            raise
+        except (PgTrickleError, DatabaseError) as error:
+            failures.append(failure_of(table, error))
+    return tables, failures
+
+
+def _compiled_before(engine: Engine, table: StreamTable) -> Compilation | None:
+    """What was compiled for the table, where the catalog knows it and the definition is the same."""
+    known = engine.known(table.id)
+    if known is None or (known.query, known.mode) != (table.query, table.mode):
+        return None
+    return known if _is_noted(table, known) else None
 
 
 def prepared(engine: Engine, table_id: StreamTableId) -> tuple[StreamTable, Compilation]:
     """The table and its compiled query; compiled now if it was not before."""
     with engine.connection() as connection:
         table = stream_table(connection, table_id)
-        engine.notice_generation(table.cache_generation)
         known = engine.known(table_id)
         if known is None and changed(connection, table_id):
             connection.rollback()
             _readjust(engine, connection, table_id)
             table = stream_table(connection, table_id)
         found = engine.compiled(connection, table)
-        stored = (table.effective_mode, table.downgrade_reason or "", table.follows_clock)
-        if stored != (found.effective_mode, found.reason, found.follows_clock):
+        if not _is_noted(table, found):
             set_compiled(
                 connection, table_id, found.effective_mode, found.reason, follows_clock=found.follows_clock
             )
         connection.commit()
         return table, found
+
+
+def _is_noted(table: StreamTable, found: Compilation) -> bool:
+    """Whether the catalog tells what the compiler found."""
+    stored = (table.effective_mode, table.downgrade_reason or "", table.follows_clock)
+    return stored == (found.effective_mode, found.reason, found.follows_clock)
 
 
 def _readjust(engine: Engine, connection: Connection, table_id: StreamTableId) -> None:

@@ -8,7 +8,8 @@ they will be when all commit at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,7 +20,10 @@ from pgtrickle.postgres.connection import Connection, sql
 LOCK_TIMEOUT = "5s"
 
 
-@dataclass(frozen=True, slots=True)
+Settings = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
 class Session:
     """`read` sees the sources at `frontier`; it is `write` itself where tables go together."""
 
@@ -27,6 +31,8 @@ class Session:
     read: Connection
     frontier: Frontier
     taken_at: datetime
+    _entered: Settings | None = None
+    _upstream: Frontier | None = None
 
     @property
     def connections(self) -> tuple[Connection, ...]:
@@ -53,9 +59,35 @@ class Session:
         """Up to where stream tables have been read: reading our own writes, those count as seen too."""
         if self.can_share:
             return self.frontier
-        row = self.write.execute("select pg_current_xact_id()::text::bigint").fetchone()
-        assert row is not None
-        return self.frontier.with_own(int(row[0]))
+        if self._upstream is None:
+            row = self.write.execute("select pg_current_xact_id()::text::bigint").fetchone()
+            assert row is not None
+            self._upstream = self.frontier.with_own(int(row[0]))
+        return self._upstream
+
+    def enter(self, settings: Settings) -> None:
+        """Evaluate from now on as the session that created a stream table would have."""
+        if settings == self._entered:
+            return
+        names, values = [list(part) for part in zip(*settings, strict=True)]
+        for connection in self.connections:
+            connection.execute(
+                "select set_config(s.name, s.value, true)"
+                " from unnest(%s::text[], %s::text[]) as s(name, value)",
+                (names, values),
+            )
+        self._entered = settings
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """What is done inside is undone if it raises."""
+        try:
+            with self.write.transaction():
+                yield
+        except BaseException:
+            # the settings went back as well
+            self._entered = None
+            raise
 
 
 def alone(write: Connection, read: Connection, relations: Sequence[RelationName]) -> Session:

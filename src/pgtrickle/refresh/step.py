@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pgtrickle.apply.writing import Applied
-from pgtrickle.catalog.dependencies import changed
+from pgtrickle.catalog.dependencies import any_changed
 from pgtrickle.catalog.outcomes import Refreshed, commit_refresh, mark_reinit
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.window import SourceWindow
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable
+from pgtrickle.plan.program import Program
 from pgtrickle.postgres.preparing import prepared_statements
 from pgtrickle.refresh.announcing import announce_completed
 from pgtrickle.refresh.blaming import Altered
 from pgtrickle.refresh.choosing import chosen, note, strategy_of
 from pgtrickle.refresh.comparing import is_behind
 from pgtrickle.refresh.compiling import Compilation
-from pgtrickle.refresh.differential import Effect, fill, follow
+from pgtrickle.refresh.differential import NOTHING, Effect, fill, follow
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.recomputing import recompute
 from pgtrickle.refresh.session import Session
@@ -27,71 +28,68 @@ from pgtrickle.refresh.sizes import is_large_load, is_large_window
 from pgtrickle.refresh.windows import pending_windows, start_of
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done for a stream table, and why."""
+
+    table: StreamTable
+    found: Compilation
+    pending: list[SourceWindow]
+    action: Action
+    reason: str
+    started_at: datetime
+
+    @property
+    def program(self) -> Program | None:
+        """The program of a differential step; None if nothing follows from the change."""
+        if self.found.compiled is None or self.action is not Action.DIFFERENTIAL:
+            return None
+        changed = frozenset(window.relation for window in self.pending)
+        return self.found.compiled.program(changed | self.found.compiled.clocked)
+
+
 def refreshed(
     engine: Engine, session: Session, table: StreamTable, found: Compilation, initiated_by: str
 ) -> RefreshOutcome:
     """Read, compute and apply in the session; the caller commits."""
     with prepared_statements(session.connections, wanted=engine.prepares(table)):
-        return _refreshed(engine, session, table, found, initiated_by)
+        clock = time.perf_counter()
+        require_unaltered(session, [(table, found)])
+        session.enter(table.settings)
+        step = planned(engine, session, table, found, pending_windows(session, table, found))
+        effect = carried_out(engine, session, step)
+        done = finished(session, step, effect, initiated_by, (time.perf_counter() - clock) * 1000)
+        commit_refresh(session.write, table.id, done.record)
+        settle(engine, session, done)
+        return done.outcome
 
 
-def _refreshed(
-    engine: Engine, session: Session, table: StreamTable, found: Compilation, initiated_by: str
-) -> RefreshOutcome:
-    started, clock = datetime.now(UTC), time.perf_counter()
-    if changed(session.read, table.id) or is_behind(session.read, found):
-        raise Altered
-    _enter_settings(session, table)
-    pending = pending_windows(session, table, found)
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A step, what came of it for whoever asked, and what is written down of it."""
+
+    step: Step
+    outcome: RefreshOutcome
+    record: Refreshed
+
+
+def planned(
+    engine: Engine, session: Session, table: StreamTable, found: Compilation, pending: list[SourceWindow]
+) -> Step:
+    """What is to be done about a window: followed, or computed anew where that is expected to be faster."""
+    started = datetime.now(UTC)
     action, reason = decided(table, found, pending)
     if action is Action.DIFFERENTIAL:
         action, opinion = chosen(engine, session, table, found, pending)
         reason += opinion
-    if action is not Action.NO_DATA:
-        lock_for_apply(session.write, table)
-    effect = _carried_out(engine, session, table, found, pending, action)
-    milliseconds = (time.perf_counter() - clock) * 1000
-    outcome = RefreshOutcome(
-        table.name, action, effect.applied.inserted, effect.applied.deleted, milliseconds, reason
-    )
-    upstream = session.upstream_frontier() if found.upstream else None
-    strategy, rows = strategy_of(found, action), sum(window.rows for window in pending)
-    commit_refresh(
-        session.write,
-        table.id,
-        Refreshed(
-            action=action,
-            started_at=started,
-            data_timestamp=session.taken_at,
-            frontier=session.frontier,
-            upstream=upstream,
-            rows_inserted=effect.applied.inserted,
-            rows_deleted=effect.applied.deleted,
-            delta_rows=effect.delta_rows,
-            reason=reason,
-            initiated_by=initiated_by,
-            change_rows=rows,
-            strategy=strategy.value if strategy else None,
-        ),
-    )
-    if strategy is not None:
-        note(engine, table, strategy, rows, milliseconds, session.taken_at)
+    return Step(table, found, pending, action, reason, started)
 
-    def moved(source: Source) -> tuple[Frontier | None, Frontier | None]:
-        is_upstream = source.kind is SourceKind.STREAM_TABLE
-        return start_of(table, source), upstream if is_upstream else session.frontier
 
-    engine.kept.advance(table.id, frozenset(window.relation for window in pending), moved)
-    if found.state_is_behind:
-        mark_reinit(session.write, table.id, found.state_is_behind)
-    announce_completed(
-        session.write,
-        table,
-        outcome,
-        is_asked=initiated_by == "manual",
-        is_behind=found.state_is_behind is not None,
-    )
-    return outcome
+def require_unaltered(session: Session, tables: list[tuple[StreamTable, Compilation]]) -> None:
+    """Raise if a query no longer fits its sources as the session sees them."""
+    copied = {source for _, found in tables for source in found.copied}
+    if any_changed(session.read, [table.id for table, _ in tables]) or is_behind(session.read, copied):
+        raise Altered
 
 
 def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow]) -> tuple[Action, str]:
@@ -113,33 +111,64 @@ def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow])
     return Action.DIFFERENTIAL, f"{rows:,} change rows{moved}"
 
 
-def _carried_out(
-    engine: Engine,
-    session: Session,
-    table: StreamTable,
-    found: Compilation,
-    pending: list[SourceWindow],
-    action: Action,
-) -> Effect:
-    if action is Action.NO_DATA:
-        return Effect(Applied(0, 0), 0)
+def carried_out(engine: Engine, session: Session, step: Step) -> Effect:
+    """Do what was decided, for this table alone."""
+    table, found = step.table, step.found
+    if step.action is Action.NO_DATA:
+        return NOTHING
+    lock_for_apply(session.write, table)
     if found.compiled is None:
         return recompute(session, table, found)
-    if action is not Action.DIFFERENTIAL:
+    if step.action is not Action.DIFFERENTIAL:
         is_large = is_large_load(engine, session, found)
         return fill(engine, session, table, found.compiled.initial(), is_large=is_large)
-    changed = frozenset(window.relation for window in pending)
-    program = found.compiled.program(changed | found.compiled.clocked)
+    program = step.program
     if program is None:
-        return Effect(Applied(0, 0), 0)
-    return follow(engine, session, table, program, is_large=is_large_window(engine, pending))
+        return NOTHING
+    return follow(engine, session, table, program, is_large=is_large_window(engine, step.pending))
 
 
-def _enter_settings(session: Session, table: StreamTable) -> None:
-    """Evaluate as the session that created the stream table would have."""
-    names, values = [list(part) for part in zip(*table.settings, strict=True)]
-    for connection in session.connections:
-        connection.execute(
-            "select set_config(s.name, s.value, true) from unnest(%s::text[], %s::text[]) as s(name, value)",
-            (names, values),
-        )
+def finished(session: Session, step: Step, effect: Effect, initiated_by: str, milliseconds: float) -> Done:
+    """What came of a step that took so long."""
+    inserted, deleted = effect.applied.inserted, effect.applied.deleted
+    strategy = strategy_of(step.found, step.action)
+    record = Refreshed(
+        action=step.action,
+        started_at=step.started_at,
+        data_timestamp=session.taken_at,
+        frontier=session.frontier,
+        upstream=session.upstream_frontier() if step.found.upstream else None,
+        rows_inserted=inserted,
+        rows_deleted=deleted,
+        delta_rows=effect.delta_rows,
+        reason=step.reason,
+        initiated_by=initiated_by,
+        milliseconds=milliseconds,
+        change_rows=sum(window.rows for window in step.pending),
+        strategy=strategy.value if strategy else None,
+    )
+    outcome = RefreshOutcome(step.table.name, step.action, inserted, deleted, milliseconds, step.reason)
+    return Done(step, outcome, record)
+
+
+def settle(engine: Engine, session: Session, done: Done) -> None:
+    """After the result is written down: tell it, and let what is remembered stand where the table does."""
+    table, found, record = done.step.table, done.step.found, done.record
+
+    def moved(source: Source) -> tuple[Frontier | None, Frontier | None]:
+        is_upstream = source.kind is SourceKind.STREAM_TABLE
+        return start_of(table, source), record.upstream if is_upstream else record.frontier
+
+    engine.kept.advance(table.id, frozenset(window.relation for window in done.step.pending), moved)
+    strategy = strategy_of(found, record.action)
+    if strategy is not None:
+        note(engine, table, strategy, record.change_rows or 0, record.milliseconds, session.taken_at)
+    if found.state_is_behind:
+        mark_reinit(session.write, table.id, found.state_is_behind)
+    announce_completed(
+        session.write,
+        table,
+        done.outcome,
+        is_asked=record.initiated_by == "manual",
+        is_behind=found.state_is_behind is not None,
+    )

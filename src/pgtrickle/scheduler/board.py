@@ -131,7 +131,7 @@ class Board:
     def companions(self, table: StreamTableId) -> frozenset[StreamTableId]:
         """Those that must go along, because a source reaches the stream table by two ways."""
         graph = self.definitions.graph
-        return graph.all_upstream(table) if graph.common_sources(table) else frozenset()
+        return graph.all_upstream(table) if graph.is_diamond(table) else frozenset()
 
     def next_timer(self) -> datetime | None:
         """When to examine something again at the latest."""

@@ -30,6 +30,7 @@ class Definition:
     name: RelationName
     asked: Asked
     is_gated: bool
+    is_atomic: bool
     sources: tuple[tuple[DependencyKind, RelationId], ...]
 
     def reads(self, kind: DependencyKind) -> bool:
@@ -112,7 +113,7 @@ def loaded(connection: Connection, ids: Sequence[StreamTableId] | None = None) -
     definitions = (_definition(row) for row in rows)
     return (
         {definition.id: definition for definition in definitions},
-        {StreamTableId(row[0]): _standing(row[9:]) for row in rows},
+        {StreamTableId(row[0]): _standing(row[10:]) for row in rows},
     )
 
 
@@ -130,7 +131,7 @@ def _nodes(tables: Iterable[Definition]) -> list[Node]:
         relations = [relation for _, relation in table.sources]
         upstream = frozenset(by_relation[relation] for relation in relations if relation in by_relation)
         sources = frozenset(relation for relation in relations if relation not in by_relation)
-        nodes.append(Node(table.id, table.name, upstream, sources))
+        nodes.append(Node(table.id, table.name, upstream, sources, table.is_atomic))
     return nodes
 
 
@@ -143,17 +144,19 @@ def _same_place(before: Definition | None, after: Definition | None) -> bool:
     """Whether a stream table has the place in the graph that it had."""
     if before is None or after is None:
         return False
-    return (before.relation, before.name, before.sources) == (after.relation, after.name, after.sources)
+    places = [(one.relation, one.name, one.sources, one.is_atomic) for one in (before, after)]
+    return places[0] == places[1]
 
 
 def _definition(row: Sequence[Any]) -> Definition:
-    number, relation, schema, name, schedule, tier, policy, is_gated, sources = row[:9]
+    number, relation, schema, name, schedule, tier, policy, is_atomic, is_gated, sources = row[:10]
     return Definition(
         StreamTableId(number),
         RelationId(relation),
         RelationName(schema, name),
         Asked(_schedule(schedule), Tier(tier), DiamondPolicy(policy) if policy else None),
         is_gated,
+        is_atomic,
         tuple((DependencyKind(kind), RelationId(source)) for kind, source in sources),
     )
 

@@ -17,12 +17,16 @@ _Edges = Mapping[StreamTableId, frozenset[StreamTableId]]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One stream table: the stream tables it reads, and the base tables it reads itself."""
+    """One stream table: the stream tables it reads, and the base tables it reads itself.
+
+    `is_atomic` claims that it must not show two versions of a source that reaches it by two ways.
+    """
 
     id: StreamTableId
     name: RelationName
     upstream: frozenset[StreamTableId] = frozenset()
     sources: frozenset[RelationId] = frozenset()
+    is_atomic: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,10 @@ class Graph:
         for read in self._upstream[table]:
             ways_in.update(self._reaching[read])
         return frozenset(source for source, ways in ways_in.items() if ways > 1)
+
+    def is_diamond(self, table: StreamTableId) -> bool:
+        """Whether a source comes in by two ways, and what lies on them must stand at one version."""
+        return self.nodes[table].is_atomic and bool(self.common_sources(table))
 
     def arms(self, table: StreamTableId) -> frozenset[StreamTableId]:
         """The stream tables through which a common source comes in: they must stand at one version."""

@@ -30,12 +30,13 @@ def groups(due: Sequence[StreamTableId], graph: Graph) -> list[tuple[StreamTable
     """The due tables in groups that do not read one another, each in dependency order.
 
     A table that a source reaches by two ways brings along whatever lies on them, due or not: otherwise
-    one way would be newer than the other.
+    one way would be newer than the other. One that may show two versions of it comes by itself.
     """
     bonds = _Bonds(_with_companions(due, graph))
     for table in bonds.members:
-        bonds.tie(table, graph.upstream(table))
-    return [graph.sorted(group) for group in bonds.groups()]
+        if _goes_along(table, graph):
+            bonds.tie(table, graph.upstream(table))
+    return [unit.tables for unit in _ordered(bonds, graph)]
 
 
 def units(due: Sequence[StreamTableId], graph: Graph, *, slow: Collection[StreamTableId] = ()) -> list[Unit]:
@@ -44,9 +45,9 @@ def units(due: Sequence[StreamTableId], graph: Graph, *, slow: Collection[Stream
     quick = {table for table in bonds.members if table not in slow}
     by_source: dict[RelationId, list[StreamTableId]] = {}
     for table in graph.sorted(bonds.members):
-        if graph.common_sources(table):
+        if graph.is_diamond(table):
             bonds.tie(table, graph.all_upstream(table))
-        if table in quick:
+        if table in quick and _goes_along(table, graph):
             bonds.tie(table, graph.upstream(table) & quick)
             for source in graph.nodes[table].sources:
                 by_source.setdefault(source, []).append(table)
@@ -59,9 +60,14 @@ def units(due: Sequence[StreamTableId], graph: Graph, *, slow: Collection[Stream
 def _with_companions(due: Iterable[StreamTableId], graph: Graph) -> set[StreamTableId]:
     wanted = {table for table in due if table in graph.nodes}
     for table in tuple(wanted):
-        if graph.common_sources(table):
+        if graph.is_diamond(table):
             wanted |= graph.all_upstream(table)
     return wanted
+
+
+def _goes_along(table: StreamTableId, graph: Graph) -> bool:
+    """Whether it may commit with what it reads; one that need not be consistent waits for nobody."""
+    return graph.nodes[table].is_atomic or not graph.common_sources(table)
 
 
 def _ordered(bonds: _Bonds, graph: Graph) -> list[Unit]:
@@ -106,9 +112,6 @@ class _Bonds:
 
     def by_head(self) -> dict[StreamTableId, set[StreamTableId]]:
         return self._groups
-
-    def groups(self) -> list[set[StreamTableId]]:
-        return list(self._groups.values())
 
     def tie(self, table: StreamTableId, others: Iterable[StreamTableId], *, most: int | None = None) -> None:
         """One group from now on; with `most`, only if it does not become larger."""

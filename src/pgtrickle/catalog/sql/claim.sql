@@ -1,5 +1,7 @@
--- claim: hold a stream table until the transaction ends, unless somebody else does.
--- Parameter: its id. The lock does not stop new rows from referring to it. Also tells whether refreshes may
--- start at all, and the gate it waits for.
-select pgt_id, pgtrickle.may_start(), pgtrickle.gate_before(pgt_id)
-from pgtrickle.pgt_stream_tables where pgt_id = %s for no key update skip locked
+-- claim: hold stream tables until the transaction ends, but those that somebody else holds.
+-- Parameter: their ids. The lock does not stop new rows from referring to them. Also tells whether refreshes
+-- may start at all, and for each the gate it waits for.
+select pgt_id, (select pgtrickle.may_start()),
+    case when exists (select from pgtrickle.pgt_gates) then pgtrickle.gate_before(pgt_id) end
+from pgtrickle.pgt_stream_tables where pgt_id = any (%s::bigint[]) order by pgt_id
+for no key update skip locked

@@ -1,4 +1,6 @@
--- claim_waiting: hold a stream table until the transaction ends, waiting for whoever has it now.
--- Parameter: its id. Also tells whether refreshes may start at all, and the gate it waits for.
-select pgt_id, pgtrickle.may_start(), pgtrickle.gate_before(pgt_id)
-from pgtrickle.pgt_stream_tables where pgt_id = %s for no key update
+-- claim_waiting: hold stream tables until the transaction ends, waiting for whoever has them now.
+-- Parameter: their ids. Also tells whether refreshes may start at all, and for each the gate it waits for.
+select pgt_id, (select pgtrickle.may_start()),
+    case when exists (select from pgtrickle.pgt_gates) then pgtrickle.gate_before(pgt_id) end
+from pgtrickle.pgt_stream_tables where pgt_id = any (%s::bigint[]) order by pgt_id
+for no key update

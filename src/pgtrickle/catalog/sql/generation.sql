@@ -23,10 +23,10 @@ for each row execute function pgtrickle.note_definition();
 create or replace trigger note_change after update on pgtrickle.pgt_stream_tables
 for each row when (
     (old.pgt_relid, old.pgt_schema, old.pgt_name, old.defining_query, old.schedule, old.refresh_mode, old.status,
-        old.is_populated, old.needs_reinit, old.initialize, old.settings, old.pooler_compatibility_mode,
+        old.retry_at, old.is_populated, old.needs_reinit, old.initialize, old.settings, old.pooler_compatibility_mode,
         old.refresh_tier, old.diamond_consistency, old.diamond_schedule_policy, old.cdc_mode, old.append_only)
     is distinct from
     (new.pgt_relid, new.pgt_schema, new.pgt_name, new.defining_query, new.schedule, new.refresh_mode, new.status,
-        new.is_populated, new.needs_reinit, new.initialize, new.settings, new.pooler_compatibility_mode,
+        new.retry_at, new.is_populated, new.needs_reinit, new.initialize, new.settings, new.pooler_compatibility_mode,
         new.refresh_tier, new.diamond_consistency, new.diamond_schedule_policy, new.cdc_mode, new.append_only))
 execute function pgtrickle.note_definition();

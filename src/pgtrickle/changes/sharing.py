@@ -1,0 +1,124 @@
+"""One read of a source's window for all who need it.
+
+Every reader has its own condition and its own expressions over the change rows, so the rows are
+taken from the buffer once, and each reader's part of the answer has columns of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pgtrickle.changes.reading import fields_of
+from pgtrickle.changes.relations import CHANGE, Ends, among, captured, carried, where
+from pgtrickle.plan.reads import WEIGHT, Read, ReadKind
+from pgtrickle.postgres.arrow import arrow_schema, read_batches
+from pgtrickle.postgres.connection import Connection, sql
+
+Asked = tuple[Read, Ends]
+
+MAX_COLUMNS: Final = 800
+"""PostgreSQL answers with at most 1664 columns."""
+_READER: Final = "reader"
+_WINDOW: Final = sql.Identifier("window of the source")
+_SQL_TYPES: Final = {
+    "boolean": "boolean",
+    "smallint": "smallint",
+    "int": "integer",
+    "bigint": "bigint",
+    "float": "real",
+    "double": "double precision",
+    "string": "text",
+}
+_DECIMAL: Final = re.compile(r"decimal\(")
+
+
+def can_be_shared(read: Read) -> bool:
+    """Whether a read takes nothing but change rows of one source."""
+    is_plain = read.kind is ReadKind.CHANGES and not read.follows_clock and not read.lookups
+    return is_plain and read.source is not None and bool(read.fields)
+
+
+def read_together(connection: Connection, asked: Sequence[Asked]) -> list[pa.Table]:
+    """What each of these reads finds; all are of one source, from one frontier on."""
+    return [table for part in _portions(asked) for table in _read(connection, part)]
+
+
+def _portions(asked: Sequence[Asked]) -> Iterator[list[Asked]]:
+    """So many at once that their columns are not too many."""
+    portion: list[Asked] = []
+    columns = 0
+    for one in asked:
+        width = len(one[0].fields) + 1
+        if portion and columns + width > MAX_COLUMNS:
+            yield portion
+            portion, columns = [], 0
+        portion.append(one)
+        columns += width
+    if portion:
+        yield portion
+
+
+def _read(connection: Connection, asked: Sequence[Asked]) -> list[pa.Table]:
+    schemas = [arrow_schema(fields_of(read), has_weight=True) for read, _ in asked]
+    names = count()
+    columns = [[f"c{next(names)}" for _ in schema] for schema in schemas]
+    wide = pa.schema(
+        [pa.field(_READER, pa.int32())]
+        + [
+            pa.field(name, field.type)
+            for schema, part in zip(schemas, columns, strict=True)
+            for name, field in zip(part, schema, strict=True)
+        ]
+    )
+    found = pa.Table.from_batches(read_batches(connection, _query(asked), wide), wide)
+    tables = []
+    for number, (schema, part) in enumerate(zip(schemas, columns, strict=True)):
+        rows = found.filter(pc.equal(found.column(_READER), number)).select(part)
+        tables.append(rows.rename_columns(schema.names))
+    return tables
+
+
+def _query(asked: Sequence[Asked]) -> sql.Composed:
+    first, ends = asked[0]
+    uses = frozenset().union(*(read.uses for read, _ in asked))
+    arms = [_arm(number, asked) for number in range(len(asked))]
+    return sql.SQL("with {} as materialized ({}) {}").format(
+        _WINDOW, captured(first, ends, uses), sql.SQL(" union all ").join(arms)
+    )
+
+
+def _arm(number: int, asked: Sequence[Asked]) -> sql.Composed:
+    """The part of one reader: its own columns, and null in the place of all others."""
+    read, ends = asked[number]
+    before = [_nothing(other) for other, _ in asked[:number]]
+    after = [_nothing(other) for other, _ in asked[number + 1 :]]
+    rows = sql.SQL(
+        "select {fields}, sum(t.{change})::bigint as {weight}"
+        " from (select * from {window} as t{condition}) as t{where}"
+        " group by {positions} having sum(t.{change}) <> 0"
+    ).format(
+        fields=carried(read),
+        weight=sql.Identifier(WEIGHT),
+        change=CHANGE,
+        window=_WINDOW,
+        condition=where(read, [], ends.before),
+        where=among([sql.SQL("t.{} <> 0").format(CHANGE)]),
+        positions=sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(len(read.fields))),
+    )
+    columns = sql.SQL(", ").join([sql.Literal(number), *before, sql.SQL("r.*"), *after])
+    return sql.SQL("select {} from ({}) as r").format(columns, rows)
+
+
+def _nothing(read: Read) -> sql.Composed:
+    types = [_sql_type(field.carrier.spark) for field in read.fields]
+    return sql.SQL(", ").join(sql.SQL("null::" + name) for name in (*types, "bigint"))
+
+
+def _sql_type(spark: str) -> str:
+    return "numeric" if _DECIMAL.match(spark) else _SQL_TYPES[spark]
