@@ -90,6 +90,6 @@ def _defined(place: Place, queries: Queries) -> Callable[[], None]:
 
 def _changes(connection: Connection) -> Callable[[int], None]:
     def change(number: int) -> None:
-        connection.execute(f"update items set v = v + 1 where id = {number % _ROWS + 1}")  # noqa: S608
+        connection.execute(f"update items set v = v + 1 where id = {number % _ROWS + 1}")
 
     return change

@@ -154,3 +154,13 @@ def test_the_next_look_is_when_time_may_make_it_due(candidate: Candidate, expect
 def test_the_earliest_table_decides_when_to_look_again() -> None:
     assert next_wake([table(1, "1h"), table(2, "12s"), table(3, None)], NOW) == NOW + 2 * SECOND
     assert next_wake([], NOW) is None
+
+
+def test_a_diamond_waits_while_an_arm_of_it_cannot_move() -> None:
+    graph = Graph.of([node(1, sources=(901,)), node(2, sources=(901,)), node(3, upstream=(1, 2))])
+    late = replace(changed(1), status=Status.ERROR, retry_at=NOW + SECOND)
+    for stuck in (late, replace(changed(1), status=Status.SUSPENDED)):
+        assert due([stuck, changed(2), changed(3)], NOW, graph) == (2,)
+        asked = replace(changed(3), refresh_requested=True)
+        assert due([stuck, changed(2), asked], NOW, graph) == (2, 3)
+    assert due([changed(1), changed(2), changed(3)], NOW, graph) == (1, 2, 3)

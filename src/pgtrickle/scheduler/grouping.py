@@ -15,13 +15,15 @@ def groups(due: Sequence[StreamTableId], graph: Graph) -> list[tuple[StreamTable
     along whatever lies on them, due or not: otherwise one way would be newer than the other. If it
     may show two versions of that source, it waits for nobody, and comes by itself after the others.
     """
-    wanted = set(due)
+    brought: set[StreamTableId] = set()
     for table in due:
         if table in graph.nodes and graph.is_diamond(table):
-            wanted |= graph.all_upstream(table)
+            brought |= graph.all_upstream(table)
+    wanted = brought.union(due)
     found: list[set[StreamTableId]] = []
     for table in (t for t in graph.order if t in wanted):
-        goes_along = graph.nodes[table].is_atomic or not graph.common_sources(table)
+        may_differ = not graph.nodes[table].is_atomic and graph.common_sources(table)
+        goes_along = table in brought or not may_differ
         touching = [group for group in found if goes_along and group & graph.upstream(table)]
         merged = {table}.union(*touching)
         # in the place of the first: what may come after the others must not come before them
