@@ -173,7 +173,12 @@ class Board:
         return bool(self.in_hand) and not self.in_hand.isdisjoint(self.definitions.graph.all_upstream(table))
 
     def _can_bring(self, table: StreamTableId, now: datetime) -> bool:
-        """Whether all that must go along can; one that waits after a failure makes the others wait."""
+        """Whether all that must go along can; one that waits after a failure makes the others wait.
+
+        Whoever asked for it is told by the refresh itself.
+        """
+        if table in self._requested:
+            return True
         for companion in self.companions(table):
             candidate = self._candidate(companion)
             if candidate is None or not may_run(candidate) or is_held_back(candidate, now):

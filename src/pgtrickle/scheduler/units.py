@@ -33,7 +33,9 @@ def groups(due: Sequence[StreamTableId], graph: Graph) -> list[tuple[StreamTable
     one way would be newer than the other. One that may show two versions of it comes by itself.
     """
     bonds = _Bonds(_with_companions(due, graph))
-    for table in bonds.members:
+    for table in graph.sorted(bonds.members):
+        if graph.is_diamond(table):
+            bonds.tie(table, graph.all_upstream(table))
         if _goes_along(table, graph):
             bonds.tie(table, graph.upstream(table))
     return [unit.tables for unit in _ordered(bonds, graph)]
