@@ -69,8 +69,16 @@ class _Pool:
     def __init__(self) -> None:
         self.rows: list[list[Any]] = []
         self._numbers: dict[tuple[type, object], int] = {}
+        # most values are met again as the same object, which needs no hash of all it contains
+        self._met: dict[int, int] = {}
 
     def reference(self, value: Any) -> int:
+        known = self._met.get(id(value))
+        if known is None:
+            known = self._met[id(value)] = self._number(value)
+        return known
+
+    def _number(self, value: Any) -> int:
         kind = type(value)
         known = self._numbers.get((kind, value))
         if known is None:
