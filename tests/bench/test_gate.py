@@ -8,7 +8,7 @@ from itertools import chain, repeat
 
 import pytest
 
-from bench.gate.baseline import BASELINE, read, write
+from bench.gate.baseline import read, write
 from bench.gate.judging import REPEATS, Judged, Verdict, is_passed, judged, missing
 from bench.machine import Machine
 
@@ -89,7 +89,3 @@ def test_a_baseline_is_read_as_it_was_written(tmp_path):
 
 def test_without_a_baseline_every_ratio_is_new(tmp_path):
     assert read(tmp_path / "none.json") == {}
-
-
-def test_the_committed_baseline_has_ratios():
-    assert read(BASELINE)
