@@ -27,7 +27,7 @@ FOR_REFRESH: Final = 2
 """A refresh writes on one connection and reads on another."""
 LEAST: Final = 1 + FOR_REFRESH + FOR_TASKS
 """One to look, one refresh, and its tasks."""
-PATIENCE_SECONDS: Final = 60.0
+PATIENCE_SECONDS: Final = 300.0
 CANCEL_SECONDS: Final = 2.0
 TASKS_PATIENCE_SECONDS: Final = 1800.0
 """Another large refresh may be under way, which takes as long as it takes."""
