@@ -31,7 +31,6 @@ from bench.single_inserts import single_inserts
 from bench.stage import QUICK, Sizes, Stage, stage
 from bench.steady_state import steady_state
 from bench.through_pooler import through_pooler
-from bench.together import together
 from bench.tpch.measurement import tpch
 from bench.wide_tables import wide_tables
 from tests.tpch.published import NAMES
@@ -54,7 +53,6 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "recalling": recalling,
     "wide_tables": wide_tables,
     "row_hashing": row_hashing,
-    "together": together,
     "tpch": tpch,
 }
 RESULTS: Final = Path(__file__).parent / "results"
