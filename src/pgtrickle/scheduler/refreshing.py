@@ -37,7 +37,10 @@ class RefreshEvent:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A unit that has ended: where its tables stand, and which of them another session holds."""
+    """A unit that has ended: where its tables stand, and which of them did not move.
+
+    Another session holds those, or what they read failed: they are left alone for a moment.
+    """
 
     unit: Unit
     standings: Mapping[StreamTableId, Standing]
@@ -69,8 +72,8 @@ def carry_out(
             definitions, standings = loaded(connection, unit.tables)
     except DatabaseError as error:
         raise ConnectionFailed(f"a refresh was cut off: {str(error).strip()}", hint="trying again") from error
-    told = {_name(result) for result in results}
-    left_out = frozenset(i for i, definition in definitions.items() if definition.name not in told)
+    moved = {_name(result) for result in results if not _is_left_out(result)}
+    left_out = frozenset(i for i, definition in definitions.items() if definition.name not in moved)
     took = {r.name: r.milliseconds for r in results if isinstance(r, RefreshOutcome)}
     return Done(unit, standings, left_out, took)
 
@@ -111,6 +114,10 @@ def _tell(result: Result, on_event: Callable[[RefreshEvent], None], vitals: Vita
     vitals.refreshed(result.action)
     if result.action is not Action.SKIP:
         on_event(RefreshEvent(result.name, now, outcome=result))
+
+
+def _is_left_out(result: Result) -> bool:
+    return isinstance(result, RefreshOutcome) and result.action is Action.SKIP
 
 
 def _name(result: Result) -> RelationName:
