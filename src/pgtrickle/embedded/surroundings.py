@@ -6,6 +6,7 @@ import os
 import pwd
 import random
 import shutil
+import signal
 import socket
 import subprocess
 from contextlib import suppress
@@ -58,11 +59,11 @@ def unprivileged_account() -> Account:
     raise ConnectionFailed("PostgreSQL does not run as root", hint="start pgtrickle as another user")
 
 
-def guard(pid: int) -> subprocess.Popen[bytes]:
+def guard(pid: int, how: signal.Signals = signal.SIGINT) -> subprocess.Popen[bytes]:
     """A process that stops the server if we die without doing so: our end of its pipe then closes."""
-    wait_and_stop = 'read -r _; kill -INT "$0" 2>/dev/null'
+    wait_and_stop = 'read -r _; kill -"$1" "$0" 2>/dev/null'
     return subprocess.Popen(
-        ["sh", "-c", wait_and_stop, str(pid)],
+        ["sh", "-c", wait_and_stop, str(pid), str(how.value)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
