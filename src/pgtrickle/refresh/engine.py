@@ -95,6 +95,10 @@ class Engine:
         """The table's query, compiled now or before."""
         return self._compilations.of(connection, table)
 
+    def at_hand(self, table: StreamTable) -> Compilation | None:
+        """The table's query, if nothing has to be asked or made for it."""
+        return self._compilations.at_hand(table)
+
     def with_operators(self, connection: Connection, table: StreamTable) -> Compilation:
         """The same, with the operators that only this process can have: to explain it."""
         return self._compilations.with_operators(connection, table)

@@ -46,17 +46,16 @@ def prepared_all(
 
 
 def _compiled_before(engine: Engine, table: StreamTable) -> Compilation | None:
-    """What was compiled for the table, where the catalog knows it and the definition is the same."""
-    known = engine.known(table.id)
-    if known is None or (known.query, known.mode) != (table.query, table.mode):
-        return None
-    return known if _is_noted(table, known) else None
+    """What was compiled for the table, where the catalog tells it too."""
+    known = engine.at_hand(table)
+    return known if known is not None and _is_noted(table, known) else None
 
 
 def prepared(engine: Engine, table_id: StreamTableId) -> tuple[StreamTable, Compilation]:
     """The table and its compiled query; compiled now if it was not before."""
     with engine.connection() as connection:
         table = stream_table(connection, table_id)
+        engine.notice_generation(table.cache_generation)
         known = engine.known(table_id)
         if known is None and changed(connection, table_id):
             connection.rollback()

@@ -106,6 +106,14 @@ class Compilations:
             self._kept.put(table.id, entry)
         return entry.found
 
+    def at_hand(self, table: StreamTable) -> Compilation | None:
+        """The table's query, if this process has it and owes nothing to the other levels."""
+        entry = self._kept.get(table.id)
+        if entry is None or not entry.fits(table) or entry.owes_a_program:
+            return None
+        self._count("hits")
+        return entry.found
+
     def with_operators(self, connection: Connection, table: StreamTable) -> Compilation:
         """The compilation with its operators, which no level but the process keeps."""
         found = self.of(connection, table)
