@@ -28,9 +28,15 @@ def refreshed(connection: psycopg.Connection, action: Action, seconds: float) ->
     row = connection.execute("select pg_current_snapshot()::text, clock_timestamp()").fetchone()
     assert row is not None
     started = row[1] - timedelta(seconds=seconds)
-    commit_refresh(
-        connection, ONE, Refreshed(action, started, datetime.now(UTC), Frontier.parse(row[0]), upstream=None)
+    done = Refreshed(
+        action,
+        started,
+        datetime.now(UTC),
+        Frontier.parse(row[0]),
+        upstream=None,
+        milliseconds=seconds * 1000,
     )
+    commit_refresh(connection, ONE, done)
     connection.commit()
 
 

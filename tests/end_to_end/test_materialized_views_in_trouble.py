@@ -78,7 +78,7 @@ def test_a_view_refreshed_between_comparison_and_snapshot_is_compared_again(shop
             shop.change(*CHANGES[1], "refresh materialized view m")
         rounds.append(arguments)
 
-    monkeypatch.setattr("pgtrickle.refresh.story.compare_sources", and_then_refreshed)
+    monkeypatch.setattr("pgtrickle.refresh.preparing.compare_sources", and_then_refreshed)
     assert table.refresh().action is Action.DIFFERENTIAL
     assert len(rounds) == 2
     table.equals_its_query()

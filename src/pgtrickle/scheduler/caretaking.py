@@ -82,8 +82,10 @@ class Caretaker:
         while self._snapshots and clock - self._snapshots[0][0] > 2 * SIGHT_SECONDS:
             seen = self._snapshots.popleft()[1]
         if seen is not None:
-            for side in (0, 1):
-                connection.execute("select pgtrickle.empty_touched(%s, %s::pg_snapshot)", (side, str(seen)))
+            # the other side is being written, and nobody there shall wait for us
+            connection.execute(
+                "select pgtrickle.empty_touched(1 - pgtrickle.side_written(), %s::pg_snapshot)", (str(seen),)
+            )
 
     def _has_come(self, what: str, seconds: float) -> bool:
         clock = time.monotonic()

@@ -28,6 +28,11 @@ as $$
             ) operator(pg_catalog.>=) 0$body$, source)))
 $$;
 
+-- side_written: the side that writers choose now.
+create or replace function pgtrickle.side_written() returns integer
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select ((date_part('epoch', now())::bigint / 60) % 2)::integer $$;
+
 -- touch: the same for changes that no trigger has written down.
 create or replace function pgtrickle.touch(source oid) returns void
 language sql set search_path = pg_catalog, pg_temp
