@@ -1,4 +1,4 @@
-"""The Python interface: an engine in this process, which brings its own Spark unless given one."""
+"""The Python interface: everything that can be asked of pgtrickle, by an engine in this process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING, Self
 from pgtrickle.commands import control, define, look
 from pgtrickle.commands.caches import CachedQueries, cache_stats, clear_caches
 from pgtrickle.commands.install import install, uninstall
-from pgtrickle.commands.opening import connected
-from pgtrickle.interfaces.environment import max_connections_of, pooling_of
-from pgtrickle.postgres.pool import MOST, check_enough
+from pgtrickle.postgres.pool import MOST
 from pgtrickle.postgres.pooling import Pooling
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from pgtrickle.commands.explain import Explanation
     from pgtrickle.commands.look import PastRefresh, Standing
     from pgtrickle.commands.run import RefreshEvent
@@ -26,34 +22,6 @@ if TYPE_CHECKING:
     from pgtrickle.model.stream_table import RefreshOutcome
     from pgtrickle.pipeline.session import Spark
     from pgtrickle.refresh.engine import Engine
-
-LOCAL = "local[*]"
-
-
-def connect(
-    dsn: str = "",
-    spark: SparkSession | str | None = None,
-    *,
-    max_connections: int | None = None,
-    pooler: str | None = None,
-) -> Trickle:
-    """Open the database at `dsn`; without one, where libpq's environment variables lead.
-
-    `spark` is a session that you have (it is used and left running), the master to start one on, or
-    nothing: then one is started in this process when it is first needed, which takes some seconds.
-    `max_connections` bounds the connections of refreshes and their Spark tasks together. `pooler` says
-    whether `dsn` leads to a pooler in transaction mode: `"yes"`, `"no"`, or `"auto"`, which finds out.
-    Without them, PGTRICKLE_MAX_CONNECTIONS and PGTRICKLE_POOLER are asked.
-
-        with pgtrickle.connect("postgresql://me@localhost/shop") as trickle:
-            trickle.install()
-            trickle.create_stream_table("sales", "select region, sum(amount) from orders group by region")
-            trickle.refresh("sales")
-    """
-    most, pooling = max_connections_of(max_connections), pooling_of(pooler)
-    check_enough(most)
-    with connected(dsn):
-        return Trickle(dsn, lambda: _spark(spark), max_connections=most, pooling=pooling)
 
 
 class Trickle:
@@ -256,13 +224,3 @@ class Trickle:
     def list(self) -> list[Standing]:
         """All stream tables: what was asked for, and how they stand."""
         return look.standings(self._dsn)
-
-
-def _spark(given: SparkSession | str | None) -> Spark:
-    from pgtrickle.pipeline.session import adopt, open_spark
-
-    if given is None or isinstance(given, str):
-        spark = open_spark(given or LOCAL)
-        spark.warm()
-        return spark
-    return adopt(given)

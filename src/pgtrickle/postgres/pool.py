@@ -7,7 +7,6 @@ for such a one: there is always one that can go on, and then the next.
 
 from __future__ import annotations
 
-import select
 import threading
 import time
 from collections import deque
@@ -17,8 +16,8 @@ from typing import Final, NamedTuple
 
 from pgtrickle.model.errors import Abandoned, NoConnectionFree, TooFewConnections
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
+from pgtrickle.postgres.liveness import close_quietly, lives, rolled_back
 from pgtrickle.postgres.pooling import Pooling, goes_through_pooler
-from pgtrickle.postgres.preparing import is_in_order
 
 MOST: Final = 10
 FOR_TASKS: Final = 2
@@ -96,7 +95,7 @@ class Pool:
             try:
                 yield connection
             finally:
-                if _rolled_back(connection):
+                if rolled_back(connection):
                     connection.autocommit = False
 
     @contextmanager
@@ -203,16 +202,16 @@ class Pool:
                 age = self._age
             if opened is None:
                 break
-            if _lives(opened.connection):
+            if lives(opened.connection):
                 return opened
-            _close(opened.connection)
+            close_quietly(opened.connection)
         connection = connect(self.dsn, application_name="pgtrickle refresh")
         if self._is_pooled is None:
             self._is_pooled = goes_through_pooler(connection)
         return _Opened(connection, age)
 
     def _give_back(self, count: int, taken: list[_Opened]) -> None:
-        clean = [opened for opened in taken if _rolled_back(opened.connection)]
+        clean = [opened for opened in taken if rolled_back(opened.connection)]
         with self._changed:
             for opened in taken:
                 if opened in self._in_use:
@@ -220,42 +219,10 @@ class Pool:
                 if opened in clean and opened.age == self._age:
                     self._idle.append(opened)
                 else:
-                    _close(opened.connection)
+                    close_quietly(opened.connection)
             self._held -= count
             self._changed.notify_all()
 
     def _close_idle(self, count: int) -> None:
         for _ in range(min(count, len(self._idle))):
-            _close(self._idle.pop(0).connection)
-
-
-def _rolled_back(connection: Connection) -> bool:
-    """End what is left of a transaction; whether the connection can be used again."""
-    if connection.closed or connection.broken:
-        return False
-    try:
-        if is_in_order(connection):
-            # the driver's own way of rolling back forgets what is prepared, in case something failed
-            connection.execute("rollback")
-        else:
-            connection.rollback()
-    except DatabaseError:
-        return False
-    return True
-
-
-def _lives(connection: Connection) -> bool:
-    """Whether the other end is still there, as far as can be known without asking.
-
-    Nothing was asked, so what has come is the end of the connection, or a message about it.
-    """
-    if connection.closed or connection.broken:
-        return False
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    return not poll.poll(0)
-
-
-def _close(connection: Connection) -> None:
-    with suppress(DatabaseError):
-        connection.close()
+            close_quietly(self._idle.pop(0).connection)

@@ -19,11 +19,12 @@ from pgtrickle.commands.look import standings_on
 from pgtrickle.embedded import embedded_server
 from pgtrickle.interfaces.cli.failures import Failed, reported
 from pgtrickle.interfaces.cli.printing import output
+from pgtrickle.interfaces.connecting import connect
 from pgtrickle.interfaces.demo import screen
 from pgtrickle.interfaces.demo.board import Board, look
 from pgtrickle.interfaces.demo.shop import EXAMPLES, fill
 from pgtrickle.interfaces.demo.writer import Writer
-from pgtrickle.interfaces.python import Trickle, connect
+from pgtrickle.interfaces.python import Trickle
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.stream_table import Status
 from pgtrickle.postgres.connection import Connection
