@@ -116,6 +116,7 @@ def test_refreshes_are_told_on_both_channels_unless_the_table_is_compatible(orde
         assert told.pop("milliseconds") > 0
         assert told == {
             "event": "refresh_completed",
+            "pgt_id": 2,
             "stream_table": "public.loud",
             "action": "REINITIALIZE",
             "rows_inserted": 3,

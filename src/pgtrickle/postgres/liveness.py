@@ -6,6 +6,7 @@ import select
 from contextlib import suppress
 
 from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.preparing import is_in_order
 
 
 def rolled_back(connection: Connection) -> bool:
