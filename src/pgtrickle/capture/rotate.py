@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from pgtrickle.model.stream_table import RelationId
@@ -21,15 +22,18 @@ def rotate(connection: Connection, relation: RelationId, *, min_bytes: int = ROT
     return bool(row and row[0])
 
 
-def worth_rotating(connection: Connection, *, min_bytes: int = ROTATE_BYTES) -> tuple[RelationId, ...]:
-    """The sources with a buffer to empty or to retire, found by the size of their files."""
+def worth_rotating(
+    connection: Connection, sources: Collection[RelationId] | None = None, *, min_bytes: int = ROTATE_BYTES
+) -> tuple[RelationId, ...]:
+    """Those of the sources, or of all, with a buffer to empty or to retire, by the size of its file."""
     rows = connection.execute(
         "select s.source_relid::bigint from pgtrickle.pgt_sources s,"
         " format('pgtrickle_changes.changes_%%s', s.source_relid) buffer,"
         " to_regclass(format('%%s_%%s', buffer, s.active_buffer)) active,"
         " to_regclass(format('%%s_%%s', buffer, 1 - s.active_buffer)) retired"
-        " where pg_relation_size(active) >= %s or pg_relation_size(retired) > 0 order by 1",
-        (min_bytes,),
+        " where (%(sources)s::oid[] is null or s.source_relid = any (%(sources)s))"
+        " and (pg_relation_size(active) >= %(size)s or pg_relation_size(retired) > 0) order by 1",
+        {"sources": None if sources is None else list(sources), "size": min_bytes},
     )
     return tuple(RelationId(relid) for (relid,) in rows)
 

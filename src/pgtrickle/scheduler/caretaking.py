@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from pgtrickle.model.errors import Busy, ConnectionFailed, PgTrickleError
 from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.scheduler.duty import SIGHT_SECONDS, Behind, Duty
 from pgtrickle.scheduler.pending import pending
@@ -32,6 +33,7 @@ class Caretaker:
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _last: dict[str, float] = field(default_factory=dict)
+    _unrotated: set[RelationId] = field(default_factory=set)
     _snapshots: deque[tuple[float, Frontier]] = field(default_factory=deque)
 
     def start(self) -> None:
@@ -61,7 +63,10 @@ class Caretaker:
         if self.listens:
             self.duty.alarms.keep(connection, self.duty.definitions.readers.keys())
         if self._has_come("rotate", ROTATE_SECONDS):
-            rotate_buffers(connection)
+            # buffers grow where something is written; all are looked at from time to time
+            written = self.duty.alarms.touched_since(time.monotonic() - 2 * ROTATE_SECONDS) | self._unrotated
+            is_all = self._has_come("rotate all", CHECK_SECONDS)
+            self._unrotated = rotate_buffers(connection, None if is_all else written)
             self._empty_touched(connection)
             self._tell(connection)
         if self._has_come("tidy", TIDY_SECONDS):

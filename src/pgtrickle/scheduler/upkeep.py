@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pgtrickle.capture.repair import missing_triggers, repair
 from pgtrickle.capture.rotate import release_unused, rotate, worth_rotating
 from pgtrickle.catalog.compiled import prune_compiled
@@ -13,10 +15,12 @@ from pgtrickle.postgres.connection import Connection
 from pgtrickle.refresh.caching.version import code_version
 
 
-def rotate_buffers(connection: Connection) -> None:
-    """Empty what all have read."""
-    for relation in worth_rotating(connection):
+def rotate_buffers(connection: Connection, sources: Collection[RelationId] | None) -> set[RelationId]:
+    """Empty what all have read of these sources, or of all; which of them are to be looked at again."""
+    found = worth_rotating(connection, sources)
+    for relation in found:
         rotate(connection, relation)
+    return set(found)
 
 
 def tidy(connection: Connection) -> None:

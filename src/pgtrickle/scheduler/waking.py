@@ -35,6 +35,11 @@ class Alarms:
             self._touched_at.update((source, clock) for source in sources)
             return any(source in self._armed_at for source in sources)
 
+    def touched_since(self, moment: float) -> set[RelationId]:
+        """The sources that were written after a moment of the monotonic clock."""
+        with self._lock:
+            return {source for source, touched in self._touched_at.items() if touched >= moment}
+
     def keep(self, connection: Connection, sources: Iterable[RelationId], now: float | None = None) -> None:
         """Disarm what is written, arm what is at rest; at most one statement for each, autocommitted."""
         clock = time.monotonic() if now is None else now
