@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from pgtrickle.commands.look import sidecars
 from pgtrickle.commands.verify import verify
+from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.stream_table import Action
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler import loop
-from tests.fixtures.databases import TRICKLE
+from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, Database, create_database, prepare
+from tests.fixtures.servers import new_server
 from tests.fixtures.sidecars import running
 from tests.fixtures.waiting import eventually
 
@@ -28,19 +32,53 @@ def created(app, name: str, query: str, schedule: str = "calculated") -> None:
     app.execute("select pgtrickle.create_stream_table(%s, %s, %s)", (name, query, schedule))
 
 
-def is_armed(admin) -> bool:
-    return bool(admin.execute("select count(*) from pgtrickle_changes.wakes").fetchone()[0])
+@pytest.fixture
+def listened(pg_version) -> Iterator[Database]:
+    """A database of a server that has no commits in two phases, as is the default of PostgreSQL."""
+    with new_server(pg_version, max_prepared_transactions="0") as server:
+        prepare(server)
+        yield create_database(server, "listened", TEMPLATE)
 
 
-def test_a_write_to_a_source_at_rest_wakes_the_sidecar(orders, app, admin, engine, dsn, monkeypatch):
+def armed(connection):
+    """How many advisory locks say that somebody wants to be woken."""
+    row = connection.execute(
+        "select count(*) from pg_locks where locktype = 'advisory' and classid = pgtrickle.wake_lock()::oid"
+        " and mode = 'ExclusiveLock' and granted"
+    ).fetchone()
+    return row[0]
+
+
+def test_a_write_to_a_source_at_rest_wakes_the_sidecar(listened, spark, monkeypatch):
+    engine = Engine(listened.dsn(TRICKLE), lambda: spark)
+    with listened.connect(SUPERUSER, autocommit=True) as admin, listened.connect(APP, autocommit=True) as app:
+        app.execute("create table orders(id int primary key, customer int, amount int)")
+        app.execute("grant select, trigger on orders to trickle")
+        created(app, "sums", SUMS)
+        with running(engine) as sidecar:
+            eventually(lambda: sidecar.has_refreshed("sums", Action.REINITIALIZE))
+            eventually(lambda: armed(admin) == 1)
+            # from here on nothing but a wake-up can bring a look
+            monkeypatch.setattr(loop, "POLL_SECONDS", 300.0)
+            sidecar.looks_again(1)
+            app.execute("insert into orders values (5, 2, 1)")
+            eventually(lambda: sidecar.has_refreshed("sums", Action.DIFFERENTIAL))
+            eventually(lambda: armed(admin) == 0)
+        assert not sidecar.errors()
+    engine._spark = None
+    engine.close()
+
+
+def test_nobody_is_asked_for_a_wake_up_where_commits_have_two_phases(orders, app, admin, engine, dsn):
     created(app, "sums", SUMS)
     with running(engine, listen_dsn=dsn) as sidecar:
         eventually(lambda: sidecar.has_refreshed("sums", Action.REINITIALIZE))
-        eventually(lambda: is_armed(admin))
-        # from here on nothing but a wake-up can bring a look
-        monkeypatch.setattr(loop, "POLL_SECONDS", 300.0)
-        eventually(lambda: sidecar.loop.vitals.told()["ticks"] > 0)
-        orders.change("insert into orders values (5, 2, 1)")
+        sidecar.looks_again(20)
+        assert armed(admin) == 0
+        with app.transaction():
+            app.execute("insert into orders values (5, 2, 1)")
+            app.execute("prepare transaction 'later'")
+        app.execute("commit prepared 'later'")
         eventually(lambda: sidecar.has_refreshed("sums", Action.DIFFERENTIAL))
     assert not sidecar.errors()
 

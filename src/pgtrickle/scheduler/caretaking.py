@@ -1,4 +1,4 @@
-"""What a sidecar does beside its looks, in a thread of its own: order, signs of life, alarms."""
+"""What a sidecar does beside its looks, in a thread of its own: order, and signs of life."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ CHECK_SECONDS = 60.0
 
 @dataclass(slots=True)
 class Caretaker:
-    """Takes care of a database as long as the duty lasts; `listens` says whether wake-ups reach us."""
+    """Takes care of a database as long as the duty lasts."""
 
     duty: Duty
-    listens: bool
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _last: dict[str, float] = field(default_factory=dict)
@@ -60,8 +59,6 @@ class Caretaker:
 
     def step(self, connection: Connection) -> None:
         """What is to be done now."""
-        if self.listens:
-            self.duty.alarms.keep(connection, self.duty.definitions.readers.keys())
         if self._has_come("rotate", ROTATE_SECONDS):
             # buffers grow where something is written; all are looked at from time to time
             written = self.duty.alarms.touched_since(time.monotonic() - 2 * ROTATE_SECONDS) | self._unrotated

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import select
 import threading
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -16,6 +18,7 @@ from pgtrickle.postgres.connection import Connection, DatabaseError, connect, sq
 
 CHANNEL: Final = "pgtrickle_wake"
 RECONNECT_SECONDS: Final = 1.0
+STEP_SECONDS: Final = 0.5
 CHECK_SECONDS: Final = 30.0
 """After so long a silence the server is asked whether it is still there."""
 
@@ -23,11 +26,21 @@ CHECK_SECONDS: Final = 30.0
 class Listener:
     """Sets `heard` whenever somebody notifies the channel; takes up a lost connection again by itself.
 
+    `began` is called with each new connection, `step` with it twice a second.
     What was said while it was not connected is unknown, so `heard` is set after each connection too.
     """
 
-    def __init__(self, dsn: str, heard: threading.Event, *, channel: str = CHANNEL) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        heard: threading.Event,
+        *,
+        channel: str = CHANNEL,
+        began: Callable[[Connection], None] = lambda connection: None,
+        step: Callable[[Connection], None] = lambda connection: None,
+    ) -> None:
         self._dsn, self._heard, self._channel = dsn, heard, channel
+        self._began, self._step = began, step
         self._is_listening = threading.Event()
         # closing the writing end wakes the thread from its wait for the server
         self._woken, self._wake = os.pipe()
@@ -62,6 +75,7 @@ class Listener:
             try:
                 with connect(self._dsn, autocommit=True, application_name="pgtrickle listener") as connection:
                     connection.execute(sql.SQL("listen {}").format(sql.Identifier(self._channel)))
+                    self._began(connection)
                     self._is_listening.set()
                     self._heard.set()
                     self._listen(connection)
@@ -75,11 +89,14 @@ class Listener:
 
     def _listen(self, connection: Connection) -> None:
         """Hear until told to stop; raises when the connection is lost."""
+        asked = time.monotonic()
         while True:
-            ready, _, _ = select.select([connection.fileno(), self._woken], [], [], CHECK_SECONDS)
+            ready, _, _ = select.select([connection.fileno(), self._woken], [], [], STEP_SECONDS)
             if self._woken in ready:
                 return
-            if not ready:
+            self._step(connection)
+            if time.monotonic() - asked > CHECK_SECONDS:
+                asked = time.monotonic()
                 connection.execute("select")
             for _ in connection.notifies(timeout=0):
                 self._heard.set()

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from pgtrickle.model.errors import ConnectionFailed
 from pgtrickle.model.names import RelationName
-from pgtrickle.postgres.connection import DatabaseError
+from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.scheduler.caretaking import Caretaker
@@ -69,8 +69,8 @@ class Loop:
             )
             stack.callback(duty.close)
             if dsn := self._listening_address():
-                stack.enter_context(Listener(dsn, self.wake))
-            caretaker = Caretaker(duty, listens=dsn is not None)
+                stack.enter_context(_listener(dsn, self.wake, duty))
+            caretaker = Caretaker(duty)
             caretaker.start()
             stack.callback(caretaker.close)
             yield duty
@@ -91,6 +91,13 @@ class Loop:
                 # what woke us may be something to look at
                 stop.wait(LEAST_SECONDS - duty.seconds_since_look())
             duty.turn()
+
+
+def _listener(dsn: str, wake: threading.Event, duty: Duty) -> Listener:
+    def step(connection: Connection) -> None:
+        duty.alarms.keep(connection, duty.definitions.readers.keys())
+
+    return Listener(dsn, wake, began=duty.alarms.begin, step=step)
 
 
 def _lost(error: DatabaseError) -> ConnectionFailed:

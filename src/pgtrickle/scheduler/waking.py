@@ -1,7 +1,8 @@
 """Letting the next writer of a source at rest wake us, so that its change need not wait for the next look.
 
 A notification takes a lock that all committing writers share, so a source that is written all the time
-must not send any: it is armed only after a while without writes, and disarmed by the first.
+must not send any: it is armed only after a while without writes, and disarmed by the first. What is
+armed is an advisory lock of the session that listens, so it ends with it.
 """
 
 from __future__ import annotations
@@ -16,52 +17,57 @@ from pgtrickle.postgres.connection import Connection
 
 REST_SECONDS = 2.0
 """A source that nobody wrote to for so long is at rest."""
-ARMED_SECONDS = 600.0
-"""Writers stop notifying so long after the last sidecar has gone."""
+_SLOTS = 128
+"""As in `pgtrickle.wake_slot`."""
 
 
 @dataclass(slots=True)
 class Alarms:
-    """Which sources are armed. Looks report touches from one thread; another arms and disarms."""
+    """Which sources were written when. Looks report touches from one thread; another arms and disarms."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _touched_at: dict[RelationId, float] = field(default_factory=dict)
-    _armed_at: dict[RelationId, float] = field(default_factory=dict)
+    _armed: set[int] = field(default_factory=set)
+    _can_be_woken: bool = False
 
-    def touched(self, sources: Iterable[RelationId], now: float | None = None) -> bool:
-        """These were written; whether any of them was armed."""
+    def touched(self, sources: Iterable[RelationId], now: float | None = None) -> None:
+        """These were written."""
         clock = time.monotonic() if now is None else now
         with self._lock:
             self._touched_at.update((source, clock) for source in sources)
-            return any(source in self._armed_at for source in sources)
 
     def touched_since(self, moment: float) -> set[RelationId]:
         """The sources that were written after a moment of the monotonic clock."""
         with self._lock:
             return {source for source, touched in self._touched_at.items() if touched >= moment}
 
+    def begin(self, connection: Connection) -> None:
+        """A session that listens begins, and has armed nothing yet.
+
+        A transaction that has notified cannot be prepared for a commit in two phases. Where the server
+        allows those, an application may rely on it, and nobody is asked to wake us.
+        """
+        row = connection.execute("select current_setting('max_prepared_transactions')::integer").fetchone()
+        assert row is not None
+        self._armed, self._can_be_woken = set(), row[0] == 0
+
     def keep(self, connection: Connection, sources: Iterable[RelationId], now: float | None = None) -> None:
-        """Disarm what is written, arm what is at rest; at most one statement for each, autocommitted."""
+        """Disarm what is written, and arm what is at rest, on the connection that listens."""
+        if not self._can_be_woken:
+            return
         clock = time.monotonic() if now is None else now
-        with self._lock:
-            written = [s for s, armed in self._armed_at.items() if self._touched_at.get(s, 0.0) > armed]
-            for source in written:
-                del self._armed_at[source]
-            resting = [
-                source
-                for source in sources
-                if clock - self._touched_at.get(source, clock - REST_SECONDS) >= REST_SECONDS
-                and clock - self._armed_at.get(source, -ARMED_SECONDS) >= ARMED_SECONDS / 2
-            ]
-            self._armed_at.update((source, clock) for source in resting)
-        if written:
+        busy = {source % _SLOTS for source in self.touched_since(clock - REST_SECONDS)}
+        resting = {source % _SLOTS for source in sources} - busy
+        if written := sorted(self._armed & busy):
             connection.execute(
-                "delete from pgtrickle_changes.wakes where source = any (%s::oid[])", (written,)
+                "select pg_advisory_unlock(pgtrickle.wake_lock(), slot) from unnest(%s::integer[]) slot",
+                (written,),
             )
-        if resting:
-            connection.execute(
-                "insert into pgtrickle_changes.wakes (source, until)"
-                " select source, now() + %s * interval '1 second' from unnest(%s::oid[]) source"
-                " on conflict (source) do update set until = excluded.until",
-                (ARMED_SECONDS, resting),
+            self._armed -= busy
+        if new := sorted(resting - self._armed):
+            rows = connection.execute(
+                "select slot from unnest(%s::integer[]) slot"
+                " where pg_try_advisory_lock(pgtrickle.wake_lock(), slot)",
+                (new,),
             )
+            self._armed.update(slot for (slot,) in rows)

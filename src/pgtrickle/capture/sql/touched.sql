@@ -1,10 +1,19 @@
 -- touched: which sources were written since a tick looked.
 -- Run as the sidecar's role, or inside a trigger function that runs as it.
 
+-- wake_lock: the class of the advisory locks by which a sidecar that listens asks to be woken. Sources share a
+-- few of them: each that is held takes room in the server's memory.
+create or replace function pgtrickle.wake_lock() returns integer
+language sql immutable as $$ select 1885828212 $$;
+
+create or replace function pgtrickle.wake_slot(source oid) returns integer
+language sql immutable as $$ select (source::bigint % 128)::integer $$;
+
 -- touching: the statements by which a writer leaves word that it wrote to a source, as text for its trigger
 -- function. One row for each statement; where every row fires the trigger, one for each transaction.
--- The next writer of a source at rest wakes whoever listens: a notification takes a lock that all
--- committing writers share, so only a few of them may send one.
+-- A writer that does not get the lock of its source in share mode wakes whoever holds it. It never waits, and
+-- while it has the lock nobody can ask to be woken: no writer under way is missed. A notification takes a lock
+-- that all committing writers share, so only the first ones after a rest may send one.
 create or replace function pgtrickle.touching(source oid, is_by_row boolean) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -14,18 +23,17 @@ as $$
             %2$s
         end if;
         $body$ else '%2$s' end, source, format($body$
+        if not pg_catalog.pg_try_advisory_xact_lock_shared(%2$s, %3$s) then
+            perform pg_catalog.pg_notify('pgtrickle_wake', '');
+        end if;
         if (pg_catalog.date_part('epoch', pg_catalog.now())::bigint operator(pg_catalog./) 60)
             operator(pg_catalog.%%) 2 operator(pg_catalog.=) 0
         then
-            insert into pgtrickle_changes.touched_0 (source) select %1$s::pg_catalog.oid where %2$s;
+            insert into pgtrickle_changes.touched_0 (source) values (%1$s::pg_catalog.oid);
         else
-            insert into pgtrickle_changes.touched_1 (source) select %1$s::pg_catalog.oid where %2$s;
+            insert into pgtrickle_changes.touched_1 (source) values (%1$s::pg_catalog.oid);
         end if;
-        $body$, source, format($body$(
-            select pg_catalog.count(*) from pgtrickle_changes.wakes w
-            cross join lateral pg_catalog.pg_notify('pgtrickle_wake', '')
-            where w.source operator(pg_catalog.=) %1$s::pg_catalog.oid and w.until operator(pg_catalog.>) pg_catalog.now()
-            ) operator(pg_catalog.>=) 0$body$, source)))
+        $body$, source, pgtrickle.wake_lock(), pgtrickle.wake_slot(source)))
 $$;
 
 -- side_written: the side that writers choose now.

@@ -182,7 +182,6 @@ begin
         source, source);
     execute format('drop table if exists %s', pgtrickle.copy_of(source));
     delete from pgtrickle.pgt_sources s where s.source_relid = source;
-    delete from pgtrickle_changes.wakes w where w.source = release_source.source;
     perform set_config('lock_timeout', patience, true);
     return true;
 exception when lock_not_available then

@@ -10,12 +10,6 @@ create table pgtrickle_changes.touched_0 (
 create index on pgtrickle_changes.touched_0 (xid);
 create table pgtrickle_changes.touched_1 (like pgtrickle_changes.touched_0 including all);
 
--- Sources at rest whose next writer wakes the sidecars that listen.
-create table pgtrickle_changes.wakes (
-    source oid primary key,
-    until timestamptz not null
-);
-
 -- Which stream table was defined otherwise in which transaction; null means any of them.
 alter table pgtrickle.pgt_generation
     add column pgt_id bigint,
