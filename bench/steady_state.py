@@ -24,8 +24,8 @@ from pgtrickle.scheduler.units import Unit
 GROUPED, ALONE = "as it is", "one action for each table"
 CHANGED = 5
 """Rows of a source that change each second, in one transaction."""
-WARMING = 10
-"""Seconds that are not counted, at the full size."""
+WARMING = 4
+"""Changes that every stream table follows before any is counted: from the second on, plans are kept."""
 
 
 def steady_state(stage: Stage) -> list[Figure]:
@@ -67,9 +67,10 @@ class Kept:
 
 
 def _kept(place: Place, readers: dict[str, list[str]], side: str, seconds: int) -> Kept:
-    warming = min(WARMING, seconds)
     with nullcontext() if side == GROUPED else _one_by_one(), serving(place):
-        _write(place, list(readers), warming)
+        for _ in range(WARMING):
+            _write(place, list(readers), 1)
+            wait_until_followed(place)
         begun = place.now()
         changes = _write(place, list(readers), seconds)
         ended = place.now()
