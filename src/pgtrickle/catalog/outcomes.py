@@ -174,15 +174,6 @@ def set_compiled(
     )
 
 
-def mark_active(connection: Connection, table: StreamTableId) -> None:
-    """The stream table is in order again."""
-    connection.execute(
-        "update pgtrickle.pgt_stream_tables set status = 'ACTIVE', consecutive_errors = 0, last_error = null,"
-        " retry_at = null where pgt_id = %s",
-        (table,),
-    )
-
-
 def mark_error(connection: Connection, table: StreamTableId, error: str) -> None:
     """Only a person can help: no retry by itself. Whoever waits for a refresh is told."""
     with connection.transaction():
