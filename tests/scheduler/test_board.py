@@ -9,6 +9,7 @@ from pgtrickle.catalog.tables import DependencyKind
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId, Status, StreamTableId
+from pgtrickle.model.tier import Tier
 from pgtrickle.scheduler.board import BUSY_AGAIN, MANY, Board
 from pgtrickle.scheduler.definitions import Definition, Definitions, Standing
 from pgtrickle.scheduler.effective import Asked
@@ -74,6 +75,31 @@ def test_what_a_table_wrote_itself_is_followed_by_readers_that_went_along() -> N
     stayed = board(*tables, t2=standing(SEEN, Frontier(100, 160)))
     stayed.notice(tick({1001: (160,)}))
     assert stayed.take_due(NOW) == (2,)
+
+
+def test_a_table_that_is_defined_otherwise_waits_for_its_definition() -> None:
+    frozen = replace(definition(1, ORDERS), asked=Asked(parse_schedule("calculated"), Tier.FROZEN))
+    other = definition(2, ORDERS)
+    one = board(definition(1, ORDERS), other)
+    one.unsettled.add(StreamTableId(1))
+    one.notice(tick({ORDERS: (150,)}))
+    assert one.take_due(NOW) == (2,)
+    one.unsettled.clear()
+    one.swap(Definitions.of([frozen, other]), {StreamTableId(1): standing(SEEN, SEEN)})
+    assert one.take_due(NOW) == ()
+    one.swap(Definitions.of([definition(1, ORDERS), other]), {StreamTableId(1): standing(SEEN, SEEN)})
+    assert 1 in one.take_due(NOW)
+
+
+def test_the_tip_of_a_diamond_waits_for_the_definition_of_an_arm() -> None:
+    tables = definition(1, ORDERS), definition(2, ORDERS), definition(3, 1001, 1002)
+    one = board(*tables)
+    one.unsettled.add(StreamTableId(1))
+    one.notice(tick({ORDERS: (150,)}))
+    assert one.take_due(NOW) == (2,)
+    one.unsettled.clear()
+    one.swap(Definitions.of(tables), {StreamTableId(1): standing(SEEN, SEEN)})
+    assert one.take_due(NOW) == (1, 3)
 
 
 def test_a_change_during_a_refresh_is_not_forgotten_when_it_ends() -> None:

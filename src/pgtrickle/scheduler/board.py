@@ -31,11 +31,16 @@ Unseen = set[tuple[RelationId, int]] | Frontier
 
 @dataclass(slots=True)
 class Board:
-    """What is known of each stream table, and which of them are in hand."""
+    """What is known of each stream table, and which of them are in hand.
+
+    Those `unsettled` are defined otherwise than is known here: they wait for the definition, so that one
+    that was frozen before a change does not follow it.
+    """
 
     definitions: Definitions
     standings: dict[StreamTableId, Standing]
     in_hand: set[StreamTableId] = field(default_factory=set)
+    unsettled: set[StreamTableId] = field(default_factory=set)
     _behind: dict[StreamTableId, Unseen] = field(default_factory=dict)
     _requested: frozenset[StreamTableId] = frozenset()
     _examine: set[StreamTableId] = field(default_factory=set)
@@ -168,7 +173,7 @@ class Board:
         return False
 
     def _is_waiting_for_others(self, table: StreamTableId) -> bool:
-        if table in self.in_hand:
+        if table in self.in_hand or table in self.unsettled:
             return True
         return bool(self.in_hand) and not self.in_hand.isdisjoint(self.definitions.graph.all_upstream(table))
 
@@ -181,7 +186,7 @@ class Board:
             return True
         for companion in self.companions(table):
             candidate = self._candidate(companion)
-            if candidate is None or not may_run(candidate) or is_held_back(candidate, now):
+            if candidate is None or companion in self.unsettled or not may_run(candidate) or is_held_back(candidate, now):
                 return False
         return True
 

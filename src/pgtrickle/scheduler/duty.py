@@ -162,6 +162,7 @@ class Duty:
                 case Redefined():
                     self._redefining = None
                     self._board.swap(message.definitions, message.standings)
+                    self._board.unsettled -= message.standings.keys() - self._to_redefine
                 case Behind():
                     self._board.mark_behind(message.tables, message.snapshot)
                 case ConnectionFailed():
@@ -224,6 +225,7 @@ class Duty:
         if tick.is_all_redefined:
             self._to_redefine |= self.definitions.tables.keys()
         self._to_redefine |= tick.redefined
+        self._board.unsettled |= tick.redefined
         if self._to_redefine and self._redefining is None:
             ids, self._to_redefine = frozenset(self._to_redefine), set()
             self._redefining = threading.Thread(
