@@ -186,7 +186,12 @@ class Board:
             return True
         for companion in self.companions(table):
             candidate = self._candidate(companion)
-            if candidate is None or companion in self.unsettled or not may_run(candidate) or is_held_back(candidate, now):
+            if (
+                candidate is None
+                or companion in self.unsettled
+                or not may_run(candidate)
+                or is_held_back(candidate, now)
+            ):
                 return False
         return True
 
