@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.scheduler.units import Unit
+from pgtrickle.scheduler.urgency import Urgency
 from pgtrickle.scheduler.workers import MOST_STARTED, Workers
 from tests.fixtures.waiting import eventually
 
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 BOTH = pytest.mark.parametrize("size", [0, 1, 3])
 
 
 def unit(number: int, *after: Unit) -> Unit:
     return Unit((StreamTableId(number),), after)
+
+
+def since(minute: int) -> Urgency:
+    """Late since that minute of this hour."""
+    return Urgency(False, NOW - timedelta(minutes=60 - minute), 1)
 
 
 class Running:
@@ -39,10 +47,10 @@ class Running:
 @BOTH
 def test_a_unit_waits_only_for_those_it_comes_after(size: int) -> None:
     running = Running(holds=True)
-    workers = Workers(size, running)
+    workers = Workers(size, running, lambda: NOW)
     first, other = unit(1), unit(2)
     second = unit(3, first)
-    workers.submit([(first, (0,)), (second, (0,)), (other, (1,))])
+    workers.submit([(first, since(0)), (second, since(0)), (other, since(1))])
     eventually(lambda: len(running.began) == min(workers.limit, 2))
     assert 3 not in running.began
     assert workers.busy() + workers.queued() == 3
@@ -55,10 +63,10 @@ def test_a_unit_waits_only_for_those_it_comes_after(size: int) -> None:
 
 def test_the_most_urgent_is_taken_first() -> None:
     running = Running(holds=True)
-    workers = Workers(1, running)
-    workers.submit([(unit(1), (0,))])
+    workers = Workers(1, running, lambda: NOW)
+    workers.submit([(unit(1), since(0))])
     eventually(lambda: running.began == [1])
-    workers.submit([(unit(2), (2,)), (unit(3), (1,)), (unit(4), (2,))])
+    workers.submit([(unit(2), since(2)), (unit(3), since(1)), (unit(4), since(2))])
     running.go.set()
     eventually(lambda: len(running.ended) == 4)
     assert running.ended == [1, 3, 2, 4]
@@ -67,14 +75,14 @@ def test_the_most_urgent_is_taken_first() -> None:
 
 def test_persistent_workers_are_used_again_and_started_ones_are_bounded() -> None:
     running = Running()
-    workers = Workers(2, running)
-    workers.submit([(unit(number), (0,)) for number in range(50)])
+    workers = Workers(2, running, lambda: NOW)
+    workers.submit([(unit(number), since(0)) for number in range(50)])
     eventually(lambda: len(running.ended) == 50)
     workers.close(30)
     assert len(running.threads) <= 2
     holding = Running(holds=True)
-    started = Workers(0, holding)
-    started.submit([(unit(number), (0,)) for number in range(20)])
+    started = Workers(0, holding, lambda: NOW)
+    started.submit([(unit(number), since(0)) for number in range(20)])
     eventually(lambda: len(holding.began) == MOST_STARTED)
     assert started.busy() == MOST_STARTED
     holding.go.set()
@@ -85,8 +93,8 @@ def test_persistent_workers_are_used_again_and_started_ones_are_bounded() -> Non
 @BOTH
 def test_closing_waits_for_what_runs_and_starts_nothing_more(size: int) -> None:
     running = Running(holds=True)
-    workers = Workers(size, running)
-    workers.submit([(unit(number), (0,)) for number in range(20)])
+    workers = Workers(size, running, lambda: NOW)
+    workers.submit([(unit(number), since(0)) for number in range(20)])
     eventually(lambda: len(running.began) == workers.limit)
     assert not workers.close(0.01)
     running.go.set()

@@ -83,7 +83,7 @@ class Duty:
         self._board = Board(Definitions.of(definitions.values()), standings)
         self._board.mark_behind(*pending(self.connection, self._board.definitions))
         self.seen, self._now, self._looked_at = tick.snapshot, tick.now, time.monotonic()
-        self._workers = Workers(self.worker_pool_size, self._work)
+        self._workers = Workers(self.worker_pool_size, self._work, self._clock)
 
     @property
     def definitions(self) -> Definitions:

@@ -1,9 +1,16 @@
-"""Who goes first when more is due than can be done at once: urgent before late before idle."""
+"""Who goes first when more is due than can be done at once: who is waited for, then the late, then the rest.
+
+What is queued is asked again whenever a worker is free: whoever waits grows later, so that nobody is
+passed over for ever by those that come after it.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from enum import IntEnum
+import heapq
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Generic, TypeVar
 
 from pgtrickle.model.stream_table import Status
 from pgtrickle.scheduler.candidate import Candidate
@@ -11,50 +18,77 @@ from pgtrickle.scheduler.cron import Cron
 from pgtrickle.scheduler.schedule import Calculated
 from pgtrickle.scheduler.turn import UNHURRIED, next_moment, pace
 
-
-class Urgency(IntEnum):
-    """URGENT: somebody waits for it, or it was never loaded. LATE: changes wait, past its deadline.
-
-    IDLE: the rest: its time has not come, or nobody knows of a change and it has not missed a whole turn.
-    """
-
-    URGENT = 0
-    LATE = 1
-    IDLE = 2
+T = TypeVar("T")
 
 
-def urgency(candidate: Candidate, now: datetime) -> tuple[int, float, int]:
-    """A key that sorts: the least first.
+@dataclass(frozen=True, slots=True)
+class Urgency:
+    """Somebody may wait for it, or it was never loaded; `patience` is the factor of its tier."""
 
-    Among the late the latest goes first; a lower tier counts its lateness for less, so that hot goes
-    before warm before cold, but nobody waits for ever.
-    """
-    lateness = now - _deadline(candidate, now)
-    weight = lateness.total_seconds() / candidate.tier.factor
-    return (_kind(candidate, lateness), -weight, candidate.id)
+    is_waited_for: bool
+    deadline: datetime
+    patience: int
+
+    def pressing(self, now: datetime) -> tuple[bool, float]:
+        """A key that sorts: the greatest goes first.
+
+        Late is who is past the deadline. A lower tier counts its lateness for less, so that hot goes before
+        warm before cold, but even a cold table's turn comes.
+        """
+        lateness = (now - self.deadline).total_seconds()
+        return self.is_waited_for, lateness / self.patience if lateness > 0 else lateness * self.patience
 
 
-def group_urgency(members: list[Candidate], now: datetime) -> tuple[int, float, int]:
+def urgency(candidate: Candidate, now: datetime) -> Urgency:
+    """How urgent a stream table is."""
+    is_new = candidate.status is Status.INITIALIZING or not candidate.is_populated
+    return Urgency(candidate.refresh_requested or is_new, _deadline(candidate, now), candidate.tier.factor)
+
+
+def group_urgency(members: list[Candidate], now: datetime) -> Urgency:
     """A group is as urgent as its most urgent member."""
-    return min(urgency(member, now) for member in members)
+    return max((urgency(member, now) for member in members), key=lambda urgency: urgency.pressing(now))
 
 
-def _kind(candidate: Candidate, lateness: timedelta) -> Urgency:
-    if candidate.refresh_requested or candidate.status is Status.INITIALIZING or not candidate.is_populated:
-        return Urgency.URGENT
-    has_work = candidate.has_pending_changes or candidate.needs_reinit or candidate.status is Status.ERROR
-    allowed = timedelta(0) if has_work else max(pace(candidate), UNHURRIED)
-    return Urgency.LATE if lateness > allowed else Urgency.IDLE
+@dataclass(slots=True)
+class Queue(Generic[T]):
+    """Things by their urgency at the moment they are taken; of equals, whoever came first."""
+
+    _lanes: dict[tuple[bool, int], list[tuple[datetime, int, Urgency, T]]] = field(default_factory=dict)
+    _numbers: count[int] = field(default_factory=count)
+
+    def __bool__(self) -> bool:
+        return any(self._lanes.values())
+
+    def put(self, thing: T, urgency: Urgency) -> None:
+        """Add something. Those of one lane keep their order however long they wait."""
+        lane = self._lanes.setdefault((urgency.is_waited_for, urgency.patience), [])
+        heapq.heappush(lane, (urgency.deadline, next(self._numbers), urgency, thing))
+
+    def take(self, now: datetime) -> T:
+        """Remove the most urgent thing."""
+        lanes = [lane for lane in self._lanes.values() if lane]
+        first = max(lanes, key=lambda lane: (lane[0][2].pressing(now), -lane[0][1]))
+        return heapq.heappop(first)[3]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._lanes.clear()
 
 
 def _deadline(candidate: Candidate, now: datetime) -> datetime:
+    has_work = candidate.has_pending_changes or candidate.needs_reinit or candidate.status is Status.ERROR
+    # without a change that anybody knows of, it is late once it has missed a whole turn
+    deadline = _turn(candidate, now)
+    return deadline if has_work else deadline + max(pace(candidate), UNHURRIED)
+
+
+def _turn(candidate: Candidate, now: datetime) -> datetime:
     if isinstance(candidate.schedule, Cron):
         return next_moment(candidate, candidate.schedule, now)
     last = candidate.last_refresh_at
     if last is None:
         return now
     # one that follows at once has no interval: the one that was not served for longest goes first
-    allowed = (
-        max(pace(candidate), UNHURRIED) if isinstance(candidate.schedule, Calculated) else pace(candidate)
-    )
-    return last + allowed
+    follows_at_once = isinstance(candidate.schedule, Calculated)
+    return last + (max(pace(candidate), UNHURRIED) if follows_at_once else pace(candidate))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import heapq
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import count
+from datetime import datetime
 
 from pgtrickle.scheduler.units import Unit
+from pgtrickle.scheduler.urgency import Queue, Urgency
 
 MOST_STARTED = 4
 """So many threads at once where each is started for its task."""
-
-Urgency = tuple[object, ...]
 
 
 @dataclass(slots=True)
@@ -31,13 +29,13 @@ class Workers:
     a whole level. What runs a unit reports failures itself; it must not raise.
     """
 
-    def __init__(self, size: int, run: Callable[[Unit], None]) -> None:
+    def __init__(self, size: int, run: Callable[[Unit], None], clock: Callable[[], datetime]) -> None:
         self._run = run
+        self._clock = clock
         self._size = size
         self._lock = threading.Condition()
-        self._ready: list[tuple[Urgency, int, _Task]] = []
+        self._ready = Queue[_Task]()
         self._tasks: dict[Unit, _Task] = {}
-        self._numbers = count()
         self._is_closed = False
         self._busy = 0
         self._threads: list[threading.Thread] = []
@@ -84,14 +82,14 @@ class Workers:
         return not any(thread.is_alive() for thread in threads)
 
     def _push(self, task: _Task) -> None:
-        heapq.heappush(self._ready, (task.urgency, next(self._numbers), task))
+        self._ready.put(task, task.urgency)
         if self._size:
             self._lock.notify()
         elif self._busy < self.limit:
             self._start_one()
 
     def _start_one(self) -> None:
-        task = heapq.heappop(self._ready)[2]
+        task = self._ready.take(self._clock())
         self._busy += 1
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._start(lambda: self._work_off(task), "worker")
@@ -104,10 +102,10 @@ class Workers:
     def _take_turns(self) -> None:
         while True:
             with self._lock:
-                self._lock.wait_for(lambda: self._ready or self._is_closed)
+                self._lock.wait_for(lambda: bool(self._ready) or self._is_closed)
                 if self._is_closed:
                     return
-                task = heapq.heappop(self._ready)[2]
+                task = self._ready.take(self._clock())
                 self._busy += 1
             self._work_off(task)
 
