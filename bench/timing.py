@@ -31,7 +31,7 @@ _STEPS: Final[Mapping[str, str]] = {
     "pgtrickle.pipeline.prepared.kept_plan": "Spark: plan",
     "pgtrickle.pipeline.kept_plan.KeptPlan.put": "Spark: take the rows in",
     "pyspark.sql.classic.dataframe.DataFrame.toArrow": "Spark: run",
-    "pgtrickle.pipeline.prepared.run_kept": "Spark: run",
+    "pgtrickle.pipeline.kept_plan.KeptPlan.run": "Spark: run",
     "pgtrickle.refresh.differential.apply_changes": "apply",
     "pgtrickle.refresh.waves.applied_with_others": "apply",
     "pgtrickle.refresh.step.commit_refresh": "record",

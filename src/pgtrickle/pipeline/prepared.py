@@ -7,23 +7,29 @@ once, it is planned several times. Where a plan has more to it than rows of ours
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from multiprocessing.pool import ThreadPool
 from typing import Final, ParamSpec, TypeAlias
 
 import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pgtrickle.model.errors import SparkFailed
-from pgtrickle.pipeline.kept_plan import Gate, KeptPlan, kept_plan, run_kept
+from pgtrickle.pipeline.in_place import Place
+from pgtrickle.pipeline.kept_plan import KeptPlan, kept_plan
 from pgtrickle.pipeline.small import plan_small
 
 MAX_KEPT: Final = 512
 """How many plans are kept; those of the program that has not run for longest go first."""
+MAX_HANDS: Final = 4
+"""So many programs of a wave are computed at once, if the machine has as many cores."""
 _MAX_BYTES: Final = 4 << 20
 """Larger inputs are not kept in memory for the sake of a plan."""
 
@@ -61,47 +67,50 @@ class Programs:
         return result
 
     def run_all(self, asked: Sequence[Asked]) -> list[Result]:
-        """The rows of each program, or what it failed with; kept plans run in one job.
+        """The rows of each program, or what it failed with."""
+        if len(asked) == 1:
+            return [self._result(*asked[0])]
+        return self._hands.starmap(self._result, asked, chunksize=1)
 
-        If that job fails, each runs by itself, so that only the one that is to blame fails.
-        """
-        taken: dict[int, tuple[_Key, KeptPlan]] = {}
-        results: dict[int, Result] = {}
+    def interrupt(self) -> None:
+        """End what runs in a kept plan, as far as Spark lets us."""
+        if self._place is not None:
+            self._place.interrupt()
+
+    def _result(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> Result:
+        key = self._key(spark_sql, inputs)
+        plan = None if key is None else self._taken(key, spark_sql, inputs)
+        if key is None or plan is None or self._place is None:
+            return _attempt(self._anew, spark_sql, inputs)
         try:
-            for number, (spark_sql, inputs) in enumerate(asked):
-                key = self._key(spark_sql, inputs)
-                plan = None if key is None else self._taken(key, spark_sql, inputs)
-                if key is not None and plan is not None:
-                    taken[number] = key, plan
-                    plan.put(self._gate, inputs)
-            results.update(self._together({number: plan for number, (_, plan) in taken.items()}))
-        finally:
-            for key, plan in taken.values():
-                self._given_back(key, plan)
-        return [results[n] if n in results else _attempt(self._anew, *one) for n, one in enumerate(asked)]
-
-    def _together(self, plans: Mapping[int, KeptPlan]) -> dict[int, Result]:
-        if len(plans) > 1:
-            try:
-                return dict(zip(plans, run_kept(self._gate, list(plans.values())), strict=True))
-            except (PySparkException, SparkFailed):
-                pass
-        return {number: _attempt(self._alone, plan) for number, plan in plans.items()}
-
-    def _alone(self, plan: KeptPlan) -> pa.Table:
-        (rows,) = run_kept(self._gate, [plan])
+            plan.put(self._place, inputs)
+            rows = plan.run(self._place)
+        except SparkFailed as interrupted:
+            return interrupted
+        except (PySparkException, Py4JError):
+            # the plan may be left in any state; a job tells what is the matter, if it is with the rows
+            result = _attempt(self._anew, spark_sql, inputs)
+            if not isinstance(result, Exception):
+                self._give_up(key)
+            return result
+        self._given_back(key, plan)
         return rows
 
     def _anew(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> pa.Table:
         return plan_small(self._session, spark_sql, inputs).toArrow()
 
     @cached_property
-    def _gate(self) -> Gate:
-        return Gate.of(self._session)
+    def _hands(self) -> ThreadPool:
+        # its threads are no reason for a process to stay
+        return ThreadPool(min(MAX_HANDS, os.cpu_count() or 1))
+
+    @cached_property
+    def _place(self) -> Place | None:
+        return Place.of(self._session) if self._can_keep else None
 
     def _key(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> _Key | None:
         """What a plan is kept under; None if it is not worth it."""
-        if not self._can_keep or not inputs or sum(rows.nbytes for rows in inputs.values()) > _MAX_BYTES:
+        if self._place is None or not inputs or sum(rows.nbytes for rows in inputs.values()) > _MAX_BYTES:
             return None
         return (spark_sql, *((name, rows.schema) for name, rows in inputs.items()))
 
@@ -124,10 +133,15 @@ class Programs:
             if not known.has_run or not known.can_be_kept:
                 known.has_run = True
                 return None
-        plan = kept_plan(self._gate, spark_sql, inputs)
+        plan = kept_plan(self._session, spark_sql, inputs)
         if plan is None:
             known.can_be_kept = False
         return plan
+
+    def _give_up(self, key: _Key) -> None:
+        """Plan a program anew each time: it runs as a job, but not from a plan that is kept."""
+        with self._lock:
+            self._known[key] = _Known(has_run=True, can_be_kept=False)
 
     def _given_back(self, key: _Key, plan: KeptPlan) -> None:
         with self._lock:

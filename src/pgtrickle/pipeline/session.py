@@ -98,6 +98,7 @@ class Spark:
         """End what runs, so that whoever waits for it fails at once."""
         for session in (self.small, self.large):
             session.interruptAll()
+        self.programs.interrupt()
 
     def close(self) -> None:
         """Stop what we started and remove its files; a session that was given to us goes on."""
