@@ -40,6 +40,17 @@ class Follower:
         """The change rows since the frontier, weights added up; the follower stays where it is."""
         return Counter({row: weight for row, weight in self._look(self.frontier)[2].items() if weight})
 
+    def is_marked(self) -> bool:
+        """Whether a change that could not be captured has left its marker."""
+        marks = sql.SQL(" union all ").join(
+            sql.SQL("select from {} where weight = 0").format(
+                sql.Identifier("pgtrickle_changes", f"changes_{self.relid}_{side}")
+            )
+            for side in (0, 1)
+        )
+        with closing(self._database.connect()) as connection:
+            return connection.execute(marks).fetchone() is not None
+
     def _look(self, since: str | None) -> tuple[str, Counter[str], Counter[str], bool]:
         with closing(self._database.connect()) as connection:
             connection.execute("set transaction isolation level repeatable read read only")

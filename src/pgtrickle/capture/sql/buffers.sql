@@ -45,7 +45,8 @@ $$;
 -- Every write of the application runs this, so conditions with a subquery stand alone: beside another
 -- condition they would make plpgsql start the executor even where the other one decides. For the same
 -- reason every name and operator is written in full instead of setting a search_path, which costs a
--- fifth of the whole; only the expressions of virtual columns, which are not ours, need one.
+-- fifth of the whole; only the expressions of virtual columns, which are not ours, need one. To look for the
+-- columns costs half of the whole: where there are tables of rows, PostgreSQL does it as it plans.
 create or replace function pgtrickle.compose_capture(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $compose$
@@ -55,6 +56,8 @@ declare
     is_by_row boolean;
     body text := $body$
 #variable_conflict use_column
+declare
+    is_altered boolean := false;
 begin
     if tg_relid operator(pg_catalog.<>) %1$s::pg_catalog.oid then
         if not exists (
@@ -68,10 +71,15 @@ begin
         then
             return null;
         end if;
+        is_altered := %2$s;
+    elsif tg_op operator(pg_catalog.=) 'INSERT' then
+        is_altered := %9$s;
+    elsif tg_op operator(pg_catalog.=) 'UPDATE' then
+        is_altered := %9$s;
+    elsif tg_op operator(pg_catalog.=) 'DELETE' then
+        is_altered := %10$s;
     end if;
-    if tg_op operator(pg_catalog.=) 'TRUNCATE' then
-        insert into %3$s (weight) values (0);
-    elsif %2$s then
+    if is_altered or tg_op operator(pg_catalog.=) 'TRUNCATE' then
         insert into %3$s (weight) values (0);
     elsif tg_op operator(pg_catalog.=) 'INSERT' then
         insert into %3$s (weight%4$s) select 1%5$s from %7$s;
@@ -105,7 +113,11 @@ begin
                 from unnest(numbers) n),
             case when is_by_row then '(select old.*) r' else 'old_rows r' end,
             case when is_by_row then '(select new.*) r' else 'new_rows r' end,
-            pgtrickle.touching(source, is_by_row)));
+            pgtrickle.touching(source, is_by_row),
+            case when is_by_row then pgtrickle.altered_condition(source, numbers)
+                else pgtrickle.planned_condition(source, numbers, 'new_rows') end,
+            case when is_by_row then pgtrickle.altered_condition(source, numbers)
+                else pgtrickle.planned_condition(source, numbers, 'old_rows') end));
     execute format('revoke all on function pgtrickle_changes.capture_%s() from public', source);
     update pgtrickle.pgt_sources s set shape = pgtrickle.capture_shape(source, s.columns_captured)
     where s.source_relid = source;
@@ -131,6 +143,37 @@ as $$
         'and a.attname operator(pg_catalog.=) e.name and a.atttypid operator(pg_catalog.=) e.type))',
         string_agg(format('(%L::pg_catalog.name, %s::pg_catalog.oid)', column_name, type_id), ', ')) end
     from pgtrickle.relied_on(source, numbers)
+$$;
+
+-- planned_condition: the same where a statement's trigger has a table of its rows, decided once for each plan.
+-- The function is folded into the plan, and what is a table of the source's rows makes PostgreSQL plan anew
+-- once the source is altered; it is counted only if the function is true, so that no rows need be there.
+create or replace function pgtrickle.planned_condition(source oid, numbers smallint[], rows_of name) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select case when count(*) = 0 then 'false' else format('pgtrickle.is_altered(%s::pg_catalog.oid, '
+        '%L::pg_catalog.name[], %L::pg_catalog.oid[]) and (select pg_catalog.count(*) from %I) is not null',
+        source, array_agg(column_name), array_agg(type_id), rows_of) end
+    from pgtrickle.relied_on(source, numbers)
+$$;
+
+-- is_altered: whether a table does not have these columns of these types now.
+-- Not immutable, but declared so: planned_condition says why. It asks the parser and no catalog, because
+-- the snapshot of a repeatable-read writer may be older than the columns that its statement has.
+create or replace function pgtrickle.is_altered(source oid, names name[], types oid[]) returns boolean
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    found_types oid[];
+begin
+    execute format('select array[%s]::oid[] from (select null::%s) as t(r)', (
+        select string_agg(format('pg_typeof((r).%I)', u.name), ', ' order by u.number)
+        from unnest(names) with ordinality as u(name, number)), source::regclass) into found_types;
+    return found_types is distinct from types;
+exception when others then
+    -- nothing of ours may fail: what was altered beyond recognition is altered
+    return true;
+end
 $$;
 
 -- create_buffers: make both buffers hold the given columns of the source.
