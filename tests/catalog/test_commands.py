@@ -6,10 +6,12 @@ import psycopg
 import pytest
 
 from pgtrickle.catalog.dependencies import changed, forget_dropped, reanalyse
-from pgtrickle.catalog.tables import find, generation, reads, requested, stream_tables
+from pgtrickle.catalog.tables import find, stream_tables
 from pgtrickle.model.errors import SourceChanged, UnknownStreamTable
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Status, StreamTableId
+from pgtrickle.scheduler.definitions import graph_of
+from tests.fixtures.looks import generation, requested
 
 pytestmark = pytest.mark.every_postgres
 
@@ -107,7 +109,8 @@ def test_a_whole_row_uses_all_columns(orders, app):
 def test_stream_tables_over_stream_tables_are_known(orders, app, connection):
     created(app)
     created(app, "t", "select id from s")
-    assert reads(connection) == {1: frozenset(), 2: frozenset({1})}
+    graph = graph_of(connection)
+    assert [graph.upstream(StreamTableId(n)) for n in (1, 2)] == [frozenset(), {1}]
 
 
 def test_a_circle_is_refused(orders, app):

@@ -8,8 +8,9 @@ import psycopg
 import pytest
 
 from pgtrickle.catalog.outcomes import claim
-from pgtrickle.catalog.tables import find, generation
+from pgtrickle.catalog.tables import find
 from pgtrickle.model.errors import SourceGated
+from tests.fixtures.looks import generation
 
 pytestmark = pytest.mark.every_postgres
 

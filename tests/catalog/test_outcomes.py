@@ -18,9 +18,10 @@ from pgtrickle.catalog.outcomes import (
     record_failure,
     set_compiled,
 )
-from pgtrickle.catalog.tables import requested, stream_table
+from pgtrickle.catalog.tables import stream_table
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import Action, RefreshMode, Status, StreamTableId
+from tests.fixtures.looks import requested
 
 pytestmark = pytest.mark.every_postgres
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pgtrickle.pipeline.distributed import REPORT_COLUMNS, StagingTarget, plan_distributed, staged_by, storing
 from pgtrickle.pipeline.session import open_spark
 from pgtrickle.pipeline.source import PartitionedQuery
-from pgtrickle.postgres.connection import open_snapshot
+from tests.fixtures.snapshots import open_snapshot
 from tests.pipeline.relations import field
 
 

@@ -13,7 +13,7 @@ from pgtrickle.pipeline.ranges import ctid_ranges
 from pgtrickle.pipeline.session import adopt
 from pgtrickle.pipeline.small import run_small
 from pgtrickle.pipeline.source import PartitionedQuery
-from pgtrickle.postgres.connection import open_snapshot
+from tests.fixtures.snapshots import open_snapshot
 from tests.pipeline.relations import CUSTOMERS, ORDERS, TOTALS, field, rows_of
 
 NUMBER = (field("n", "int"), field("name", "string"))

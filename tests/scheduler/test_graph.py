@@ -90,11 +90,6 @@ def test_arms_leave_out_upstream_tables_that_carry_no_common_source() -> None:
     assert graph.arms(StreamTableId(4)) == tables(1, 2)
 
 
-def test_groups_are_joined_by_reading_and_not_by_a_shared_base_table() -> None:
-    graph = Graph.of([node(1, sources=(ORDERS,)), node(2, sources=(ORDERS,)), node(3, (1,)), node(4, (2,))])
-    assert graph.groups() == ((1, 3), (2, 4))
-
-
 @given(graphs)
 def test_every_table_comes_after_all_it_depends_on(graph: Graph) -> None:
     place = {table: at for at, table in enumerate(graph.order)}
@@ -113,13 +108,3 @@ def test_upstream_and_downstream_mirror_each_other(graph: Graph) -> None:
 @given(nodes())
 def test_the_graph_does_not_depend_on_the_order_of_its_tables(drawn: list[Node]) -> None:
     assert Graph.of(drawn) == Graph.of(reversed(drawn))
-
-
-@given(graphs)
-def test_groups_share_out_all_tables_and_keep_the_order(graph: Graph) -> None:
-    groups = graph.groups()
-    assert sorted(table for group in groups for table in group) == sorted(graph.order)
-    for group in groups:
-        assert group == tuple(table for table in graph.order if table in group)
-        for table in group:
-            assert graph.upstream(table) | graph.downstream(table) <= set(group)

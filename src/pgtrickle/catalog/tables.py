@@ -92,30 +92,6 @@ def dependencies(connection: Connection, table: StreamTableId) -> tuple[Dependen
     )
 
 
-def reads(connection: Connection) -> dict[StreamTableId, frozenset[StreamTableId]]:
-    """For every stream table, the stream tables it reads."""
-    rows = connection.execute(
-        "select s.pgt_id, coalesce(array_agg(u.pgt_id) filter (where u.pgt_id is not null), '{}')"
-        " from pgtrickle.pgt_stream_tables s"
-        " left join pgtrickle.pgt_dependencies d on d.pgt_id = s.pgt_id and d.source_type = 'stream_table'"
-        " left join pgtrickle.pgt_stream_tables u on u.pgt_relid = d.source_relid group by s.pgt_id"
-    )
-    return {StreamTableId(row[0]): frozenset(map(StreamTableId, row[1])) for row in rows}
-
-
-def generation(connection: Connection) -> int:
-    """A number that changes when any definition does."""
-    row = connection.execute("select coalesce(sum(id), 0)::bigint from pgtrickle.pgt_generation").fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def requested(connection: Connection) -> frozenset[StreamTableId]:
-    """The stream tables somebody waits for: by a stored request, or by a lock before any commit."""
-    rows = connection.execute(load("pgtrickle.catalog", "sql/requested.sql"))
-    return frozenset(StreamTableId(row[0]) for row in rows)
-
-
 def _load(connection: Connection, ids: Sequence[StreamTableId] | None) -> tuple[StreamTable, ...]:
     rows = connection.execute(load("pgtrickle.catalog", "sql/stream_tables.sql"), {"ids": ids})
     return tuple(from_row(row) for row in rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -14,7 +12,6 @@ from psycopg.rows import TupleRow
 
 from pgtrickle.model.errors import CommandRefused, ConnectionFailed, ReadOnlyServer, UnsupportedServer
 from pgtrickle.model.frontier import Frontier
-from pgtrickle.model.names import RelationName
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
 DatabaseError = psycopg.Error
@@ -30,7 +27,6 @@ __all__ = [
     "Snapshot",
     "check_writable",
     "connect",
-    "open_snapshot",
     "refused",
     "sql",
 ]
@@ -81,26 +77,6 @@ class Snapshot:
     id: str
     frontier: Frontier
     connection: Connection
-
-
-@contextmanager
-def open_snapshot(dsn: str, *, relations: Sequence[RelationName] = ()) -> Iterator[Snapshot]:
-    """A read-only transaction in a snapshot of its own, which others may import until it ends.
-
-    The relations are locked (ACCESS SHARE) before the snapshot is taken: TRUNCATE and rewriting
-    ALTERs do not keep old rows for old snapshots, so they have to wait for us, or we for them.
-    """
-    connection = connect(dsn)
-    try:
-        connection.execute("set transaction isolation level repeatable read read only")
-        if relations:
-            names = sql.SQL(", ").join(sql.Identifier(r.schema, r.name) for r in relations)
-            connection.execute(sql.SQL("lock table {} in access share mode").format(names))
-        row = connection.execute("select pg_export_snapshot(), pg_current_snapshot()::text").fetchone()
-        assert row is not None
-        yield Snapshot(row[0], Frontier.parse(row[1]), connection)
-    finally:
-        connection.close()
 
 
 def refused(error: psycopg.Error) -> CommandRefused:

@@ -14,7 +14,7 @@ from pgtrickle.scheduler.graph import Graph
 from pgtrickle.scheduler.schedule import Calculated, Every, Manual
 from pgtrickle.scheduler.turn import next_moment, next_turn
 
-__all__ = ["Candidate", "due", "is_held_back", "may_run", "next_look", "next_wake"]
+__all__ = ["Candidate", "due", "is_held_back", "may_run", "next_look"]
 
 # a table that waits for changes and not for the clock is looked at this often
 LOOK_AGAIN = timedelta(seconds=1)
@@ -37,16 +37,6 @@ def due(candidates: Sequence[Candidate], now: datetime, graph: Graph) -> tuple[S
         if _is_due(known[table], now, is_fed=is_fed):
             chosen[table] = None
     return tuple(chosen)
-
-
-def next_wake(candidates: Sequence[Candidate], now: datetime) -> datetime | None:
-    """When to look again at the latest; none if time alone makes nothing due.
-
-    Always after `now`, also when something is due: whoever holds it may need a while.
-    Requests and new definitions come at any time; the loop notices those at its own pace.
-    """
-    moments = (next_look(candidate, now) for candidate in candidates)
-    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def next_look(candidate: Candidate, now: datetime) -> datetime | None:

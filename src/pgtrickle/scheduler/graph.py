@@ -102,18 +102,6 @@ class Graph:
         common = self.common_sources(table)
         return frozenset(above for above in self.all_upstream(table) if common & self._reaching[above])
 
-    def groups(self) -> tuple[tuple[StreamTableId, ...], ...]:
-        """The parts of the graph that do not read one another; each in dependency order."""
-        either_way = {table: self._upstream[table] | self._downstream[table] for table in self.order}
-        found: dict[frozenset[StreamTableId], None] = {}
-        seen: set[StreamTableId] = set()
-        for table in self.order:
-            if table not in seen:
-                members = _closure({table}, either_way)
-                found[members] = None
-                seen |= members
-        return tuple(tuple(table for table in self.order if table in members) for members in found)
-
 
 def _dependency_order(
     known: Mapping[StreamTableId, Node], upstream: Mapping[StreamTableId, frozenset[StreamTableId]]
