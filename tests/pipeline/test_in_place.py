@@ -95,6 +95,21 @@ def test_a_program_that_only_a_job_computes_is_not_kept(spark, programs, place, 
     assert len(programs) == 0
 
 
+def test_of_more_programs_than_there_is_room_for_some_run_from_kept_plans(
+    spark, programs, place, monkeypatch
+):
+    monkeypatch.setattr(Programs, "_most", 5)
+    taking_turns = [f"select sum(v) + {n} as v from t" for n in range(8)]
+    before = 0
+    for turn in range(6):
+        if turn == 2:
+            before = jobs(spark)
+        found = [rows_of(programs.run(program, numbers(turn))) for program in taking_turns]
+        assert found == [[(turn + n,)] for n in range(8)]
+        assert len(programs) <= 5
+    assert jobs(spark) - before < 4 * 8
+
+
 def test_where_threads_have_no_thread_in_the_jvm_every_run_is_a_job(spark, monkeypatch):
     monkeypatch.setattr(type(spark.small.sparkContext), "_gateway", object())
     assert Place.of(spark.small) is None

@@ -35,6 +35,7 @@ class Place:
     """What computing needs of the JVM, found once: to find a class by its name takes a millisecond."""
 
     directory: str
+    heap_bytes: int
     read_stream: Any
     rows_of: Any
     memory_manager: Any
@@ -74,6 +75,7 @@ class Place:
         managers = _object(spark.memory, "UnifiedMemoryManager")
         return cls(
             directory=session.sparkContext._temp_dir,
+            heap_bytes=jvm.java.lang.Runtime.getRuntime().maxMemory(),
             read_stream=jvm.PythonSQLUtils.readArrowStreamFromFile,
             rows_of=_object(spark.sql.execution.arrow, "ArrowConverters").fromBatchIterator,
             memory_manager=managers.apply(session.sparkContext._jsc.sc().conf(), 1),

@@ -8,8 +8,8 @@ once, it is planned several times. Where a plan has more to it than rows of ours
 from __future__ import annotations
 
 import os
+import random
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,8 +26,8 @@ from pgtrickle.pipeline.in_place import Place
 from pgtrickle.pipeline.kept_plan import KeptPlan, kept_plan
 from pgtrickle.pipeline.small import plan_small
 
-MAX_KEPT: Final = 512
-"""How many plans are kept; those of the program that has not run for longest go first."""
+HEAP_FOR_EACH: Final = 4 << 20
+"""One plan is kept for so many bytes of the JVM's heap; it takes a half to one million of them."""
 MAX_HANDS: Final = 4
 """So many programs of a wave are computed at once, if the machine has as many cores."""
 _MAX_BYTES: Final = 4 << 20
@@ -56,7 +56,7 @@ class Programs:
         self._session = session
         # a remote session shows nothing of its plans
         self._can_keep = hasattr(session, "_jsparkSession")
-        self._known: OrderedDict[_Key, _Known] = OrderedDict()
+        self._known: dict[_Key, _Known] = {}
         self._lock = threading.Lock()
 
     def run(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> pa.Table:
@@ -100,6 +100,11 @@ class Programs:
         return plan_small(self._session, spark_sql, inputs).toArrow()
 
     @cached_property
+    def _most(self) -> int:
+        """How many plans are kept."""
+        return 0 if self._place is None else max(1, self._place.heap_bytes // HEAP_FOR_EACH)
+
+    @cached_property
     def _hands(self) -> ThreadPool:
         # its threads are no reason for a process to stay
         return ThreadPool(min(MAX_HANDS, os.cpu_count() or 1))
@@ -127,7 +132,6 @@ class Programs:
         """A plan for nobody but the caller; the first run of a program plans for just its rows."""
         with self._lock:
             known = self._known.setdefault(key, _Known())
-            self._known.move_to_end(key)
             if known.idle:
                 return known.idle.pop()
             if not known.has_run or not known.can_be_kept:
@@ -146,11 +150,11 @@ class Programs:
     def _given_back(self, key: _Key, plan: KeptPlan) -> None:
         with self._lock:
             self._known.setdefault(key, _Known(has_run=True)).idle.append(plan)
-            self._known.move_to_end(key)
             count = sum(max(1, len(known.idle)) for known in self._known.values())
-            while count > MAX_KEPT:
-                _, oldest = self._known.popitem(last=False)
-                count -= max(1, len(oldest.idle))
+            while count > self._most:
+                # programs take turns: the one that ran longest ago is the one that runs next
+                gone = self._known.pop(random.choice(list(self._known)))
+                count -= max(1, len(gone.idle))
 
 
 def _attempt(compute: Callable[P, pa.Table], *given: P.args, **named: P.kwargs) -> Result:
