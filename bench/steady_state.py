@@ -21,7 +21,7 @@ from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.scheduler.graph import Graph
 from pgtrickle.scheduler.units import Unit
 
-GROUPED, ALONE = "as it is", "one action for each table"
+GROUPED, ALONE = "as it is", "every table a unit of its own"
 CHANGED = 5
 """Rows of a source that change each second, in one transaction."""
 WARMING = 4
