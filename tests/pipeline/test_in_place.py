@@ -11,7 +11,9 @@ import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from pgtrickle.model.errors import SparkFailed
+from pgtrickle.pipeline import prepared
 from pgtrickle.pipeline.in_place import Place
+from pgtrickle.pipeline.kept_plan import kept_plan
 from pgtrickle.pipeline.prepared import Programs
 from tests.fixtures.waiting import eventually
 from tests.pipeline.relations import rows_of
@@ -24,11 +26,10 @@ def programs(spark) -> Programs:
 
 
 @pytest.fixture
-def place(spark, monkeypatch) -> Iterator[Place]:
+def place(programs) -> Iterator[Place]:
     """The place of the programs, which has nothing left at the end."""
-    place = Place.of(spark.small)
+    place = programs._place
     assert place is not None
-    monkeypatch.setattr(Place, "of", lambda session: place)
     yield place
     assert place._running == {}
     assert place.memory_manager.executionMemoryUsed() == 0
@@ -43,14 +44,27 @@ def jobs(spark) -> int:
     return int(spark.small.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
 
 
-def test_from_the_second_run_on_there_is_no_job(spark, programs, place):
+def test_there_is_no_job(spark, programs, place):
     total = "select sum(v) as v, count(*) as n from t"
-    programs.run(total, numbers(1))
     before = jobs(spark)
     for size in (3, 1, 0, 4):
         expected = sum(range(size)) if size else None
         assert rows_of(programs.run(total, numbers(*range(size)))) == [(expected, size)]
     assert jobs(spark) == before
+
+
+def test_a_plan_that_runs_once_is_not_kept(programs, place):
+    total = "select sum(v) as v from t"
+    assert rows_of(programs.run(total, numbers(1, 2), keeps=False)) == [(3,)]
+    assert programs._known == {}
+    assert rows_of(programs.run(total, numbers(1, 3))) == [(4,)]
+    assert len(programs) == 1
+
+
+def test_a_program_that_spark_refuses_is_told_and_leaves_the_others_alone(programs, place):
+    failed, fine = programs.run_all([("select nothing from t", numbers(1)), ("select v from t", numbers(1))])
+    assert "nothing" in str(failed)
+    assert rows_of(fine) == [(1,)]
 
 
 def test_rows_that_do_not_fit_into_one_message_arrive_whole(programs, place):
@@ -81,7 +95,6 @@ def test_only_the_program_to_blame_fails(programs, place):
 
 def test_a_program_that_only_a_job_computes_is_not_kept(spark, programs, place, monkeypatch):
     total = "select sum(v) as v from t"
-    programs.run(total, numbers(1))
 
     def refuse(*given: object) -> list[bytes]:
         raise Py4JError("not here")
@@ -95,19 +108,21 @@ def test_a_program_that_only_a_job_computes_is_not_kept(spark, programs, place, 
     assert len(programs) == 0
 
 
-def test_of_more_programs_than_there_is_room_for_some_run_from_kept_plans(
-    spark, programs, place, monkeypatch
-):
+def test_of_more_programs_than_there_is_room_for_some_run_from_kept_plans(programs, place, monkeypatch):
     monkeypatch.setattr(Programs, "_most", 5)
     taking_turns = [f"select sum(v) + {n} as v from t" for n in range(8)]
-    before = 0
+    planned: list[str] = []
+
+    def plan(session, spark_sql, inputs):
+        planned.append(spark_sql)
+        return kept_plan(session, spark_sql, inputs)
+
+    monkeypatch.setattr(prepared, "kept_plan", plan)
     for turn in range(6):
-        if turn == 2:
-            before = jobs(spark)
         found = [rows_of(programs.run(program, numbers(turn))) for program in taking_turns]
         assert found == [[(turn + n,)] for n in range(8)]
         assert len(programs) <= 5
-    assert jobs(spark) - before < 4 * 8
+    assert len(planned) < 6 * 8
 
 
 def test_where_threads_have_no_thread_in_the_jvm_every_run_is_a_job(spark, monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 
 from pgtrickle.model.errors import SparkFailed
 from pgtrickle.pipeline import prepared
+from pgtrickle.pipeline.kept_plan import kept_plan
 from pgtrickle.pipeline.small import plan_small, run_small
 from tests.pipeline.relations import CUSTOMERS, ORDERS, TOTALS, rows_of
 
@@ -134,9 +135,9 @@ def test_a_program_that_runs_again_is_not_planned_again(spark, monkeypatch):
 
     def plan(session, spark_sql, inputs):
         planned.append(spark_sql)
-        return plan_small(session, spark_sql, inputs)
+        return kept_plan(session, spark_sql, inputs)
 
-    monkeypatch.setattr(prepared, "plan_small", plan)
+    monkeypatch.setattr(prepared, "kept_plan", plan)
     for number in range(4):
         t = pa.table({"v": pa.array([number], pa.int64())})
         assert rows_of(run_small(spark, "select v, 'kept' as k from t", {"t": t})) == [(number, "kept")]

@@ -1,6 +1,6 @@
 """Programs whose plans are kept: a refresh puts its rows into the plan and runs it again.
 
-To analyse, optimize and plan a program takes Spark several times as long as to compute a small window.
+To analyse, optimize and plan a program takes Spark ten times as long as to compute a small window.
 A plan serves one run at a time: who takes it has it alone, and where several need the same program at
 once, it is planned several times. Where a plan has more to it than rows of ours, it is made anew always.
 """
@@ -44,9 +44,11 @@ P = ParamSpec("P")
 class _Known:
     """What is known of a program; `idle` are the plans of it that nobody uses at the moment."""
 
-    has_run: bool = False
     can_be_kept: bool = True
     idle: list[KeptPlan] = field(default_factory=list)
+
+
+_UNKNOWN: Final = _Known()
 
 
 class Programs:
@@ -55,13 +57,13 @@ class Programs:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         # a remote session shows nothing of its plans
-        self._can_keep = hasattr(session, "_jsparkSession")
+        self._place = Place.of(session) if hasattr(session, "_jsparkSession") else None
         self._known: dict[_Key, _Known] = {}
         self._lock = threading.Lock()
 
-    def run(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> pa.Table:
-        """The rows of a program over the inputs."""
-        (result,) = self.run_all([(spark_sql, inputs)])
+    def run(self, spark_sql: str, inputs: Mapping[str, pa.Table], *, keeps: bool = True) -> pa.Table:
+        """The rows of a program over the inputs; its plan is not kept if it will not run again soon."""
+        result = self._result(spark_sql, inputs, keeps)
         if isinstance(result, Exception):
             raise result
         return result
@@ -77,24 +79,42 @@ class Programs:
         if self._place is not None:
             self._place.interrupt()
 
-    def _result(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> Result:
+    def _result(self, spark_sql: str, inputs: Mapping[str, pa.Table], keeps: bool = True) -> Result:
         key = self._key(spark_sql, inputs)
-        plan = None if key is None else self._taken(key, spark_sql, inputs)
-        if key is None or plan is None or self._place is None:
+        if key is None or not self._known.get(key, _UNKNOWN).can_be_kept:
             return _attempt(self._anew, spark_sql, inputs)
         try:
-            plan.put(self._place, inputs)
-            rows = plan.run(self._place)
+            found = self._in_place(key, spark_sql, inputs)
         except SparkFailed as interrupted:
             return interrupted
         except (PySparkException, Py4JError):
-            # the plan may be left in any state; a job tells what is the matter, if it is with the rows
+            # the plan may be left in any state
+            found = None
+        if found is None:
+            # if it is for the rows or the program, a job tells what is the matter; else it was for the plan
             result = _attempt(self._anew, spark_sql, inputs)
             if not isinstance(result, Exception):
-                self._give_up(key)
+                self._known[key] = _Known(can_be_kept=False)
             return result
-        self._given_back(key, plan)
+        plan, rows = found
+        if keeps:
+            self._given_back(key, plan)
         return rows
+
+    def _in_place(
+        self, key: _Key, spark_sql: str, inputs: Mapping[str, pa.Table]
+    ) -> tuple[KeptPlan, pa.Table] | None:
+        """Run the program from a plan that nobody else has, which the caller may give back afterwards."""
+        assert self._place is not None
+        with self._lock:
+            known = self._known.get(key)
+            plan = known.idle.pop() if known and known.idle else None
+        if plan is not None:
+            plan.put(self._place, inputs)
+        else:
+            # it is planned with the rows in it
+            plan = kept_plan(self._session, spark_sql, inputs)
+        return None if plan is None else (plan, plan.run(self._place))
 
     def _anew(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> pa.Table:
         return plan_small(self._session, spark_sql, inputs).toArrow()
@@ -108,10 +128,6 @@ class Programs:
     def _hands(self) -> ThreadPool:
         # its threads are no reason for a process to stay
         return ThreadPool(min(MAX_HANDS, os.cpu_count() or 1))
-
-    @cached_property
-    def _place(self) -> Place | None:
-        return Place.of(self._session) if self._can_keep else None
 
     def _key(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> _Key | None:
         """What a plan is kept under; None if it is not worth it."""
@@ -128,28 +144,9 @@ class Programs:
         with self._lock:
             self._known.clear()
 
-    def _taken(self, key: _Key, spark_sql: str, inputs: Mapping[str, pa.Table]) -> KeptPlan | None:
-        """A plan for nobody but the caller; the first run of a program plans for just its rows."""
-        with self._lock:
-            known = self._known.setdefault(key, _Known())
-            if known.idle:
-                return known.idle.pop()
-            if not known.has_run or not known.can_be_kept:
-                known.has_run = True
-                return None
-        plan = kept_plan(self._session, spark_sql, inputs)
-        if plan is None:
-            known.can_be_kept = False
-        return plan
-
-    def _give_up(self, key: _Key) -> None:
-        """Plan a program anew each time: it runs as a job, but not from a plan that is kept."""
-        with self._lock:
-            self._known[key] = _Known(has_run=True, can_be_kept=False)
-
     def _given_back(self, key: _Key, plan: KeptPlan) -> None:
         with self._lock:
-            self._known.setdefault(key, _Known(has_run=True)).idle.append(plan)
+            self._known.setdefault(key, _Known()).idle.append(plan)
             count = sum(max(1, len(known.idle)) for known in self._known.values())
             while count > self._most:
                 # programs take turns: the one that ran longest ago is the one that runs next

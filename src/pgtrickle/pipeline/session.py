@@ -90,7 +90,7 @@ class Spark:
 
     def warm(self) -> None:
         """Pay for first queries now, so that no refresh does."""
-        warm_small(self.small)
+        warm_small(self)
         nothing = PartitionedQuery(queries=(), fields=(), snapshot="", has_weight=True)
         self.sources.frame("", nothing).mapInArrow(lambda batches: batches, "weight bigint").collect()
 

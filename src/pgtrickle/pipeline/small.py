@@ -28,14 +28,16 @@ _SPARK_TYPES: Final[dict[pa.DataType, str]] = {
 _WARMING_ROUNDS: Final = 8
 _WARMING_SQL: Final = """\
 select r.name, sum(l.amount * l.weight) as amount, sum(l.weight * r.weight) as weight
-from l join r on l.id = r.id group by r.name having sum(l.weight) <> 0
+from l left join r on l.id = r.id group by r.name having sum(l.weight) <> 0
 union all select r.name, cast(null as decimal(38, 0)), -r.weight from r"""
 
 
-def run_small(spark: Spark, spark_sql: str, inputs: Mapping[str, pa.Table]) -> pa.Table:
+def run_small(
+    spark: Spark, spark_sql: str, inputs: Mapping[str, pa.Table], *, keeps_plan: bool = True
+) -> pa.Table:
     """The rows of `spark_sql`, which reads the inputs by their names."""
     try:
-        return spark.programs.run(spark_sql, inputs)
+        return spark.programs.run(spark_sql, inputs, keeps=keeps_plan)
     except PySparkException as failure:
         raise failed(failure) from failure
 
@@ -64,13 +66,13 @@ def plan_small(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Ta
     return session.sql(bound(spark_sql, reads), packed=frame)
 
 
-def warm_small(session: SparkSession) -> None:
+def warm_small(spark: Spark) -> None:
     """Pay for first queries now: load classes, and let the JVM compile the path of a small refresh."""
     ids, ones = pa.array(range(200), pa.int32()), pa.array([1] * 200, pa.int64())
     left = pa.table({"id": ids, "amount": ids.cast(pa.decimal128(12, 0)), "weight": ones})
     right = pa.table({"id": ids, "name": ids.cast(pa.string()), "weight": ones})
     for _ in range(_WARMING_ROUNDS):
-        plan_small(session, _WARMING_SQL, {"l": left, "r": right}).toArrow()
+        run_small(spark, _WARMING_SQL, {"l": left, "r": right}, keeps_plan=False)
 
 
 def packed(inputs: Mapping[str, pa.Table]) -> pa.Table:

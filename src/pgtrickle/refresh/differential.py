@@ -67,7 +67,7 @@ def fill(engine: Engine, session: Session, table: StreamTable, program: Program,
     create_storage(session.write, table.id, program.target)
     inputs = _inputs(session, table, program)
     with followable():
-        result = run_small(engine.spark, program.spark_sql, inputs)
+        result = run_small(engine.spark, program.spark_sql, inputs, keeps_plan=False)
     return Effect(_replaced(session, table, program, ArrayRows(result)), result.num_rows)
 
 
