@@ -26,7 +26,7 @@ _SCHEDULES: Final = ("calculated",) * 5 + ("1h", "12h", None, "calculated", "cal
 _LOADED: Final = """
 update pgtrickle.pgt_stream_tables s set
     status = 'ACTIVE', is_populated = true, effective_refresh_mode = 'DIFFERENTIAL',
-    frontier = pg_current_snapshot(),
+    follows_clock = false, frontier = pg_current_snapshot(),
     upstream_frontier = case when exists (
         select from pgtrickle.pgt_dependencies d where d.pgt_id = s.pgt_id and d.source_type = 'stream_table')
         then pg_current_snapshot() end,
