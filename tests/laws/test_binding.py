@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.operators import Aggregate, Join, Operator, OuterJoin, Single
 from pgtrickle.plan.restriction.rules import RULES
 from tests.laws.checking import ALL, bound_rows, check, truths
 from tests.laws.ends import end
 from tests.laws.needs import needs
-from tests.laws.parts import Names, scans
+from tests.laws.parts import Names, call, scan, scans
 from tests.laws.sources import SOURCES, supersets, used, worlds
 from tests.laws.trees import BINARY, UNARY, placements, trees
+from tests.laws.zsets import World
 
 law = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -74,3 +77,16 @@ def test_each_operator_alone_keeps_the_laws(kind):
         check(op, data.draw(worlds(used(op))), more, data.draw(needs(op)))
 
     holds()
+
+
+def test_the_only_row_of_an_aggregate_over_nothing_meets_all_that_is_joined_with_it():
+    names = Names()
+    by_number = {source.relation: source for source in SOURCES}
+    filtered, other = scan(by_number[3], names, "{a} = 1"), scan(by_number[1], names)
+    counted = Aggregate(Join(filtered, other, ()), (), (call("count", None, names),))
+    changing = scan(by_number[3], names)
+    rows, fewer = Counter({(0, 1): 2}), Counter({(0, 1): 1})
+    kept = Counter({(1, 1, 1): 2})
+    world = World(old={3: rows, 1: kept}, new={3: fewer, 1: kept}, before=1, now=1)
+    check(OuterJoin(counted, changing, (), None), world)
+    check(OuterJoin(Single(counted, ()), changing, (), None), world)
