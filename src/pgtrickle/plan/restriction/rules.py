@@ -80,9 +80,6 @@ def _paired(binding: Binding, op: Mark | OuterJoin, needs: Needs) -> tuple[Opera
         right_asked += binding.keys(op.left, each(left_asked), to_right, is_null_safe=False)
     else:
         right_asked += renamed(from_right, dict(op.on))
-    if not op.on:
-        # the row of an aggregate without keys is there although nothing below it may be
-        right_asked += [want.gate for want in left_asked]
     return binding.bound(op.left, each(left_asked)), binding.bound(op.right, each(right_asked))
 
 
