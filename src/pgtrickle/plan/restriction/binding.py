@@ -38,7 +38,7 @@ from pgtrickle.plan.restriction.passing import padded, wants_from
 from pgtrickle.plan.restriction.reading import Reads, inputs_of, reachable
 from pgtrickle.plan.restriction.region import is_region, with_leaves
 from pgtrickle.plan.restriction.rules import RULES
-from pgtrickle.plan.restriction.wants import EVERYTHING, Needs, each
+from pgtrickle.plan.restriction.wants import EVERYTHING, Needs
 from pgtrickle.plan.trees import with_children
 
 
@@ -95,11 +95,7 @@ class Binding:
     def keys(self, op: Operator, needs: Needs, pairs: list[tuple[str, str]], *, is_null_safe: bool) -> Needs:
         """What the changed and the needed rows of `op` ask of the columns they are paired with."""
         safe = [(ours, theirs) for ours, theirs in pairs if not (is_null_safe and padded(op, theirs))]
-        found = wants_from(self.bound(op, needs), safe, is_null_safe=is_null_safe)
-        if _has_row_of_nothing(op) and not any(want.columns for want in found):
-            # that no read below has a row does not mean that nothing here is needed
-            found = each((*found, *(want.gate for want in needs)))
-        return found
+        return wants_from(self.bound(op, needs), safe, is_null_safe=is_null_safe)
 
     def own_keys(self, op: Operator) -> Needs:
         """The keys of an operator's groups that the change of its child touches, over its own columns."""
@@ -140,11 +136,6 @@ class Binding:
 
     def _region(self, op: Operator, needs: Needs) -> Operator:
         return with_leaves(op, iter(Messages(self, op, needs).leaves()))
-
-
-def _has_row_of_nothing(op: Operator) -> bool:
-    """Whether an aggregate without keys is in it, which has its row also over no rows."""
-    return any(isinstance(part, Aggregate) and not part.keys for part in op.walk())
 
 
 def _is_recursive(op: Evaluated) -> bool:

@@ -26,7 +26,7 @@ def wants_from(provider: Operator, pairs: list[tuple[str, str]], *, is_null_safe
         if found is not None:
             targets = tuple(target for target, _ in chosen)
             return (Want(targets, found, is_null_safe and bool(targets)),) if found else ()
-    # no read tells what a recursion will reach
+    # no read tells what a recursion will reach, or that there is no row of an aggregate without keys
     return (EVERYTHING,)
 
 

@@ -41,6 +41,9 @@ def traced(op: Operator, columns: tuple[str, ...]) -> Traced:
         return None
     if isinstance(op, UnionAll):
         return _together([traced(arm, _by_position(op, arm, columns)) for arm in op.arms])
+    if isinstance(op, Aggregate) and not op.keys:
+        # it has its row also where no read has any
+        return None
     below = _below(op, columns)
     return None if below is None else traced(op.children[0], below)
 
@@ -62,10 +65,8 @@ def origin(op: Operator, column: str) -> tuple[Scan, str] | None:
 def _joined(op: Join, columns: tuple[str, ...]) -> Traced:
     if any(isinstance(side, Nothing) for side in op.children):
         return ()
-    for side in op.children:
-        if set(columns) <= side.names:
-            return traced(side, columns)
-    return None
+    sides = [traced(side, columns) for side in op.children if set(columns) <= side.names]
+    return next((found for found in sides if found is not None), None)
 
 
 def _outer(op: OuterJoin, columns: tuple[str, ...]) -> Traced:
