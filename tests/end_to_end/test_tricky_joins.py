@@ -211,3 +211,20 @@ def test_functions_join_on_every_side(source, followed):
     tables.after("update u set y = 7, k = 2", "delete from t where id = 4")
     tables.after("delete from t", "insert into u values (1, 1)")
     tables.after("insert into t values (1, 1, '{1}')")
+
+
+def test_a_count_of_nothing_is_joined_with_tables_that_change(source, followed):
+    source("t(id int, v int)", rows=[(1, 1), (1, 1), (2, 5)])
+    nothing = "(select count(*) as n from t where v = 99) c"
+    tables = followed(
+        f"select c.n, a.id as a, b.id as b from {nothing}, t a, t b",
+        f"select c.n, a.id from {nothing} left join t a on true",
+        f"select a.id, c.n from t a left join {nothing} on true",
+        f"select a.id, c.n from t a full join {nothing} on a.id = c.n",
+    )
+    tables.after("delete from t where ctid = (select min(ctid) from t)")
+    tables.after("insert into t values (1, 1), (0, 3)", "update t set v = v + 1 where id = 2")
+    tables.after("insert into t values (7, 99)", "delete from t where id = 1")
+    tables.after("delete from t")
+    tables.after("insert into t values (1, 99)")
+    tables.stand_still()

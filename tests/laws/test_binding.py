@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pgtrickle.plan.operators import Aggregate, Join, Operator, OuterJoin, Single
+from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.restriction.rules import RULES
 from tests.laws.checking import ALL, bound_rows, check, truths
 from tests.laws.ends import end
 from tests.laws.needs import needs
-from tests.laws.parts import Names, call, scan, scans
+from tests.laws.parts import Names, scans
 from tests.laws.sources import SOURCES, supersets, used, worlds
 from tests.laws.trees import BINARY, UNARY, placements, trees
-from tests.laws.zsets import World
 
 law = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -77,18 +74,3 @@ def test_each_operator_alone_keeps_the_laws(kind):
         check(op, data.draw(worlds(used(op))), more, data.draw(needs(op)))
 
     holds()
-
-
-def test_the_only_row_of_an_aggregate_over_nothing_meets_all_that_is_joined_with_it():
-    """The change is not among the rows counted, but what is joined with their count needs it."""
-    names = Names()
-    table = SOURCES[0]
-    counted = Aggregate(scan(table, names, "{a} = 1"), (), (call("count", None, names),))
-    one, other = scan(table, names), scan(table, names)
-    row = tuple(0 if c.name == "a" else 1 for c in table.columns)
-    old, new = {table.relation: Counter({row: 2})}, {table.relation: Counter({row: 1})}
-    world = World(old=old, new=new, before=1, now=1)
-    check(OuterJoin(counted, one, (), None), world)
-    check(OuterJoin(Single(counted, ()), one, (), None), world)
-    check(Join(Join(counted, one, ()), other, ()), world)
-    check(Join(Join(Single(counted, ()), one, ()), other, ()), world)
