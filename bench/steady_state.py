@@ -25,7 +25,7 @@ GROUPED, ALONE = "as it is", "every table a unit of its own"
 CHANGED = 5
 """Rows of a source that change each second, in one transaction."""
 WARMING = 4
-"""Changes that every stream table follows before any is counted: from the second on, plans are kept."""
+"""Changes that every stream table follows before any is counted, so that its plan is kept."""
 
 
 def steady_state(stage: Stage) -> list[Figure]:

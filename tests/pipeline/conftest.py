@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import psycopg
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
+from pgtrickle.pipeline import prepared
 from pgtrickle.pipeline.distributed import StagingTarget
+from pgtrickle.pipeline.kept_plan import KeptPlan, kept_plan
 
 Staging = Callable[[str], StagingTarget]
 
@@ -25,6 +29,19 @@ def staging(connection: psycopg.Connection, dsn: str) -> Staging:
         return StagingTarget(dsn, "staged", run=7)
 
     return create
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The programs that have been planned since, to be kept."""
+    programs: list[str] = []
+
+    def plan(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Table]) -> KeptPlan | None:
+        programs.append(spark_sql)
+        return kept_plan(session, spark_sql, inputs)
+
+    monkeypatch.setattr(prepared, "kept_plan", plan)
+    return programs
 
 
 @pytest.fixture

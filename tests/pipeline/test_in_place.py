@@ -11,9 +11,7 @@ import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from pgtrickle.model.errors import SparkFailed
-from pgtrickle.pipeline import prepared
 from pgtrickle.pipeline.in_place import Place
-from pgtrickle.pipeline.kept_plan import kept_plan
 from pgtrickle.pipeline.prepared import Programs
 from tests.fixtures.waiting import eventually
 from tests.pipeline.relations import rows_of
@@ -108,16 +106,9 @@ def test_a_program_that_only_a_job_computes_is_not_kept(spark, programs, place, 
     assert len(programs) == 0
 
 
-def test_of_more_programs_than_there_is_room_for_some_run_from_kept_plans(programs, place, monkeypatch):
+def test_of_more_programs_than_there_is_room_for_some_run_from_kept_plans(programs, planned, monkeypatch):
     monkeypatch.setattr(Programs, "_most", 5)
     taking_turns = [f"select sum(v) + {n} as v from t" for n in range(8)]
-    planned: list[str] = []
-
-    def plan(session, spark_sql, inputs):
-        planned.append(spark_sql)
-        return kept_plan(session, spark_sql, inputs)
-
-    monkeypatch.setattr(prepared, "kept_plan", plan)
     for turn in range(6):
         found = [rows_of(programs.run(program, numbers(turn))) for program in taking_turns]
         assert found == [[(turn + n,)] for n in range(8)]
@@ -126,8 +117,13 @@ def test_of_more_programs_than_there_is_room_for_some_run_from_kept_plans(progra
 
 
 def test_where_threads_have_no_thread_in_the_jvm_every_run_is_a_job(spark, monkeypatch):
-    monkeypatch.setattr(type(spark.small.sparkContext), "_gateway", object())
-    assert Place.of(spark.small) is None
+    with monkeypatch.context() as patched:
+        patched.setattr(type(spark.small.sparkContext), "_gateway", object())
+        programs = Programs(spark.small)
+    before = jobs(spark)
+    for number in (1, 2):
+        assert rows_of(programs.run("select v from t", numbers(number))) == [(number,)]
+    assert jobs(spark) == before + 2
 
 
 def test_many_threads_each_compute_their_own_rows(programs, place):

@@ -1,4 +1,4 @@
-"""A small window is one action in one task."""
+"""A small window is one part without an exchange, planned once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pyarrow as pa
 import pytest
 
 from pgtrickle.model.errors import SparkFailed
-from pgtrickle.pipeline import prepared
-from pgtrickle.pipeline.kept_plan import kept_plan
 from pgtrickle.pipeline.small import plan_small, run_small
 from tests.pipeline.relations import CUSTOMERS, ORDERS, TOTALS, rows_of
 
@@ -130,14 +128,7 @@ def test_a_plan_that_holds_rows_of_its_own_is_not_used_again(spark, setting, val
         spark.small.conf.set(setting, before)
 
 
-def test_a_program_that_runs_again_is_not_planned_again(spark, monkeypatch):
-    planned: list[str] = []
-
-    def plan(session, spark_sql, inputs):
-        planned.append(spark_sql)
-        return kept_plan(session, spark_sql, inputs)
-
-    monkeypatch.setattr(prepared, "kept_plan", plan)
+def test_a_program_that_runs_again_is_not_planned_again(spark, planned):
     for number in range(4):
         t = pa.table({"v": pa.array([number], pa.int64())})
         assert rows_of(run_small(spark, "select v, 'kept' as k from t", {"t": t})) == [(number, "kept")]

@@ -1,4 +1,4 @@
-"""The small path: one Spark action in one task, over rows that the driver already holds."""
+"""The small path: a program in one part, over rows that the driver already holds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run_small(
 def run_small_together(
     spark: Spark, programs: Sequence[tuple[str, Mapping[str, pa.Table]]]
 ) -> list[pa.Table | SparkFailed]:
-    """The rows of each program, in one action wherever they can be; or what that program failed with."""
+    """The rows of each program, several at once; or what that program failed with."""
     results = spark.programs.run_all(programs)
     return [failed(result) if isinstance(result, PySparkException) else result for result in results]
 

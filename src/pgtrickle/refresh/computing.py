@@ -1,4 +1,4 @@
-"""The changes of several stream tables of one wave: each source's window read once, one Spark action."""
+"""The changes of several stream tables of one wave: each source's window is read once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Stream tables that move together, wave by wave: a wave is what reads only tables that are done.
 
 All tables of a wave are refreshed as one: their windows are counted in one query, the window of a
-source that several follow is read once, and Spark computes all their changes in one action. Each is
+source that several follow is read once, and Spark computes their changes side by side. Each is
 undone alone if it fails, and what reads it waits.
 """
 
