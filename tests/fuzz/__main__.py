@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 from tests.fixtures.servers import EMBEDDED
+from tests.fuzz.ddl.running import own_server
+from tests.fuzz.ddl.running import run as run_ddl
 from tests.fuzz.examining import examine, own_analyst
 from tests.fuzz.ground import own_ground
 from tests.fuzz.playing import play
@@ -26,6 +28,9 @@ def fuzz(
     examines: Annotated[
         bool, typer.Option("--examine", help="Compare queries with their operators only, without Spark.")
     ] = False,
+    ddl: Annotated[
+        bool, typer.Option("--ddl", help="Play random DDL beside random writes, with a running sidecar.")
+    ] = False,
     reasons: Annotated[bool, typer.Option("--reasons", help="Tell why queries are FULL.")] = False,
 ) -> None:
     """Play random queries through random windows; a failure is made small and printed."""
@@ -33,6 +38,18 @@ def fuzz(
     logging.getLogger("SQLQueryContextLogger").disabled = True
     first = seed if seed is not None else int(time.time())
     typer.echo(f"SEED={first}")
+    if ddl:
+        with own_server(pg) as (server, spark):
+            found = run_ddl(
+                server,
+                spark,
+                first,
+                seconds=seconds,
+                shrink_seconds=shrink,
+                failures=failures,
+                tell=typer.echo,
+            )
+        raise typer.Exit(1 if found else 0)
     with ExitStack() as stack:
         player: Player = (
             partial(examine, stack.enter_context(own_analyst(pg)))
