@@ -29,6 +29,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "version.sql"),
     ("pgtrickle.catalog", "alerts.sql"),
     ("pgtrickle.catalog", "guard.sql"),
+    ("pgtrickle.catalog", "closure.sql"),
     ("pgtrickle.catalog", "analyse.sql"),
     ("pgtrickle.catalog", "check_relations.sql"),
     ("pgtrickle.catalog", "fingerprints.sql"),
