@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from psycopg import sql
 
+from pgtrickle.commands.verify import verify
 from pgtrickle.model.errors import RefreshFailed
+from pgtrickle.model.stream_table import Action
 
 REACHED = (
     "with recursive r(a, b) as (select a, b from edge union select r.a, e.b from r join edge e on e.a = r.b)"
@@ -224,3 +226,27 @@ def test_values_that_are_equal_and_not_the_same_are_followed(source, followed):
     tables.after("update edge set b = 2.0 where s = 'a'", "insert into edge values (3.00, 1.0, 'd')")
     tables.after("delete from edge where s = 'c'")
     tables.stand_still()
+
+
+def test_a_recursion_that_only_its_limit_ends_is_evaluated_with_its_limit_alone(
+    source, app, stream_table, engine
+):
+    source("t(a int)", rows=[(1,), (2,), (3,)])
+    itself = "with recursive r as (select * from t union all (with x as (select * from r) select * from x))"
+    sums = (
+        "with recursive r(a, n) as (select a, 0::numeric from t"
+        " union all select r.a, r.n + t.a from r join t on true)"
+    )
+    tables = [
+        stream_table(f"{itself} select * from r limit 24"),
+        stream_table(f"{sums} select min(n) as n from (select n from r limit 5) s"),
+        stream_table(f"{sums} select a, (select n from r where r.a = t.a limit 1) as n from t"),
+        stream_table(f"{sums} select exists (select from r where n > 3) as is_there, count(*) as n from t"),
+    ]
+    app.execute("insert into t values (4)")
+    for table in tables:
+        outcome = table.refresh()
+        assert outcome.action is Action.FULL
+        assert "end" in outcome.reason
+        table.equals_its_query()
+        verify(engine, table.name)

@@ -12,6 +12,7 @@ from pgtrickle.postgres.introspect import (
     canonical,
     describe_sources,
     expression_types,
+    set_function_names,
     view_texts,
 )
 
@@ -30,6 +31,7 @@ def compile_query(connection: psycopg.Connection, query: str) -> Compiled:
         sources={source.name: source for source in sources.values()},
         views=view_texts(connection, _relations(connection, "v")),
         aggregates=aggregate_names(connection),
+        set_functions=set_function_names(connection),
         outputs=given.outputs,
     )
 

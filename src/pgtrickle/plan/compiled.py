@@ -14,6 +14,7 @@ from pgtrickle.plan.analysis.limits import MAX_DEPTH, exceeded
 from pgtrickle.plan.analysis.query import Block, analysed, parse
 from pgtrickle.plan.clock import has_clock, require_followable
 from pgtrickle.plan.dialect import written
+from pgtrickle.plan.endless import require_ends
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.following import Following
 from pgtrickle.plan.lowering.exactness import require_exact
@@ -101,6 +102,7 @@ def _compiled(definition: Definition, typer: Typer) -> Compiled:
     context = Context(definition, typer)
     block = analysed(parse(definition.query), context)
     require_followable(block.operator, [expression for _, expression in block.outputs])
+    require_ends(block.operator)
     shape = _shape(block, definition, context)
     changed = frozenset(source.relation for source in definition.sources.values())
     found = Compiled(shape, block.operator)
