@@ -161,9 +161,9 @@ def test_direct_calls_of_the_privileged_functions_are_refused(secrets, app, stra
     stranger.execute("create temporary view leak as select 1 as word")
     stranger.execute("create table trap(word text)")
     for call in (
-        "register('leak'::regclass, 'trap'::regclass, '{}', '{}', '{}')",
-        "register('leak'::regclass, 'a'::regclass, '{}', '{}', '{}')",
-        "change_query('a'::regclass, 'leak'::regclass, '{}', '{}')",
+        "register('leak'::regclass, 'trap'::regclass, '{}')",
+        "register('leak'::regclass, 'a'::regclass, '{}')",
+        "change_query('a'::regclass, 'leak'::regclass)",
         "change_options('a'::regclass, '{\"schedule\": \"1s\"}')",
         "change_status('a'::regclass, 'SUSPENDED')",
         "forget(1)",
@@ -182,7 +182,7 @@ def test_a_proof_of_one_table_proves_nothing_of_another(secrets, app, stranger):
     )
     stranger.execute("begin")
     stranger.execute("select pgtrickle.prove_ownership('trap'::regclass)")
-    register = "select pgtrickle.register('leak'::regclass, 'trap'::regclass, '{}', '{}', '{}')"
+    register = "select pgtrickle.register('leak'::regclass, 'trap'::regclass, '{}')"
     assert refused(stranger, register, "permission denied", "secrets") == "42501"
     stranger.execute("rollback")
 
@@ -206,7 +206,12 @@ def test_code_that_the_owner_attaches_does_not_run_as_the_sidecar(secrets, app, 
     with pytest.raises(CommandRefused, match="spy"):
         lock_for_apply(connection, table)
     connection.rollback()
+    # as its owner it would still share our session, and could leave another search_path behind
     admin.execute("alter function spy() security definer")
+    with pytest.raises(CommandRefused, match="spy"):
+        lock_for_apply(connection, table)
+    connection.rollback()
+    admin.execute(f"alter function spy() owner to {TRICKLE}")
     lock_for_apply(connection, table)
     connection.rollback()
     app.execute("create function check_it(text) returns boolean immutable language sql as 'select true'")

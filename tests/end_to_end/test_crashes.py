@@ -76,11 +76,11 @@ def test_a_sidecar_killed_after_a_step_leaves_the_next_refresh_correct(
 
 @pytest.mark.slow
 def test_a_sidecar_killed_in_the_middle_of_its_writes_leaves_the_next_refresh_correct(
-    orders, stream_table, engine, dsn, app, connect
+    orders, stream_table, engine, dsn, app, admin, connect
 ):
     table = stream_table(QUERY)
-    app.execute(
-        "create function wait_here() returns trigger language plpgsql security definer as"
+    admin.execute(
+        "create function wait_here() returns trigger language plpgsql as"
         " 'begin perform pg_advisory_xact_lock(42); return new; end'"
     )
     app.execute(

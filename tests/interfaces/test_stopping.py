@@ -19,13 +19,13 @@ WAITS = "select count(*) from pg_locks where locktype = 'advisory' and objid = 4
 
 @pytest.mark.usefixtures("shared_spark")
 def test_a_refresh_that_does_not_end_in_time_is_given_up_and_counts_as_no_failure(
-    cli, source, app, connect, engine
+    cli, source, app, admin, connect, engine
 ):
     orders = source("orders(id int primary key, amount int)", rows=[(1, 10)])
     app.execute("select pgtrickle.create_stream_table('total', 'select sum(amount) as total from orders')")
     refresh(engine, "total")
-    app.execute(
-        "create function wait_here() returns trigger language plpgsql security definer as"
+    admin.execute(
+        "create function wait_here() returns trigger language plpgsql as"
         " 'begin perform pg_advisory_xact_lock(42); return new; end'"
     )
     app.execute(

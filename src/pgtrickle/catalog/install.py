@@ -19,6 +19,7 @@ MIGRATIONS: Final = (
     "0004_control.sql",
     "0005_compiled.sql",
     "0006_costs.sql",
+    "0011_rights.sql",
 )
 """In order; a database remembers how many it has. One that was released is never edited again."""
 
@@ -45,6 +46,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "alter.sql"),
     ("pgtrickle.catalog", "drop.sql"),
     ("pgtrickle.catalog", "trust.sql"),
+    ("pgtrickle.catalog", "rights.sql"),
     ("pgtrickle.catalog", "looking.sql"),
     ("pgtrickle.catalog", "gates.sql"),
     ("pgtrickle.catalog", "drain.sql"),
@@ -122,6 +124,7 @@ def _install(connection: Connection) -> list[str]:
         "select pgtrickle.compose_capture(source_relid) from pgtrickle.pgt_sources"
         " where trigger_level <> 'none'"
     )
+    connection.execute("select pgtrickle.note_missing_rights()")
     if found is None:
         done.insert(0, f"Created the schemas {', '.join(SCHEMAS)}.")
     done.append(f"Wrote the functions of pgtrickle {__version__}.")

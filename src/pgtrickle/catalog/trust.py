@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pgtrickle.model.errors import CommandRefused
+from pgtrickle.model.errors import CommandRefused, RightLost
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.postgres.connection import Connection, sql
 
 
 def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
-    """Lock tables as a writer does, and refuse them if code of their owner would run with our rights.
+    """Lock tables as a writer does, and refuse them if they would run code of others, or show too much.
 
     Triggers and constraints cannot be added while we hold the lock, so what was checked stays true.
     """
@@ -16,15 +16,23 @@ def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
     connection.execute(sql.SQL("lock table {} in row exclusive mode").format(names))
     rows = connection.execute(
         "select (select string_agg(code, '; ') from pgtrickle.untrusted_code(t.id) code),"
+        " (select string_agg(lost, '; ') from pgtrickle.lost_rights(t.pgt_id) lost),"
         " row_security_active(t.id), current_user"
-        " from unnest(%s::oid[]) with ordinality as t(id, position) order by t.position",
-        ([table.relation for table in tables],),
+        " from unnest(%s::oid[], %s::bigint[]) with ordinality as t(id, pgt_id, position)"
+        " order by t.position",
+        ([table.relation for table in tables], [table.id for table in tables]),
     ).fetchall()
-    for table, (code, hides_rows, role) in zip(tables, rows, strict=True):
+    for table, (code, lost, hides_rows, role) in zip(tables, rows, strict=True):
         if code:
             raise CommandRefused(
-                f"{table.name} would run code of its owner with our rights: {code}",
-                hint=f"declare the trigger function SECURITY DEFINER, or let {role} own the function",
+                f"{table.name} would run code of others with the rights of {role}: {code}",
+                hint="remove it, or let an administrator take the function over:"
+                f" alter function … owner to {role}",
+            )
+        if lost:
+            raise RightLost(
+                f"{table.name} is not refreshed: {lost}",
+                hint="grant the right again and resume the stream table, or drop it",
             )
         if hides_rows:
             raise CommandRefused(

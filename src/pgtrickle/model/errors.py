@@ -147,6 +147,12 @@ class Abandoned(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-R004", "57P01", 503, 0
 
 
+class RightLost(PgTrickleError):
+    """The owner of a stream table may no longer read what its query reads."""
+
+    code, sqlstate, http_status, exit_code = "PGT-A001", "42501", 403, 1
+
+
 class JavaMissing(PgTrickleError):
     """Spark needs a Java runtime, and there is none."""
 

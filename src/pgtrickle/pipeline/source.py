@@ -119,7 +119,7 @@ class PostgresReader(DataSourceReader):
         with connect(self._dsn, application_name="pgtrickle task") as connection:
             connection.execute("set transaction isolation level repeatable read read only")
             connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(self._snapshot)))
-            for name, value in self._settings:
+            for name, value in (*self._settings, ("search_path", "pg_catalog, pg_temp")):
                 connection.execute("select set_config(%s, %s, true)", (name, value))
             for query in queries:
                 yield from read_batches(connection, query, schema, chunk_bytes=TASK_BYTES)

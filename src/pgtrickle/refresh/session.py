@@ -19,6 +19,9 @@ from pgtrickle.postgres.connection import Connection, sql
 
 LOCK_TIMEOUT = "5s"
 
+SEARCH_PATH = "pg_catalog, pg_temp"
+"""Under any other, a function or operator that fits better could be found where other people create them."""
+
 
 Settings = tuple[tuple[str, str], ...]
 
@@ -66,10 +69,14 @@ class Session:
         return self._upstream
 
     def enter(self, settings: Settings) -> None:
-        """Evaluate from now on as the session that created a stream table would have."""
+        """Evaluate from now on as the session that created a stream table would have.
+
+        Except for its search_path: the stored query has every name in full, and what the functions in it
+        name without a schema must not be for others to choose.
+        """
         if settings == self._entered:
             return
-        names, values = [list(part) for part in zip(*settings, strict=True)]
+        names, values = [list(part) for part in zip(*settings, ("search_path", SEARCH_PATH), strict=True)]
         for connection in self.connections:
             connection.execute(
                 "select set_config(s.name, s.value, true)"
@@ -108,7 +115,10 @@ def _begun(connection: Connection, relations: Sequence[RelationName]) -> tuple[F
     TRUNCATE and rewriting ALTERs do not keep old rows for old snapshots, so the sources are locked
     before the snapshot is taken. Its clock is the transaction's own, which SQL in it reads too.
     """
-    connection.execute(sql.SQL("set local lock_timeout = {}").format(sql.Literal(LOCK_TIMEOUT)))
+    connection.execute(
+        "select set_config('lock_timeout', %s, true), set_config('search_path', %s, true)",
+        (LOCK_TIMEOUT, SEARCH_PATH),
+    )
     if relations:
         names = sql.SQL(", ").join(sql.Identifier(r.schema, r.name) for r in relations)
         connection.execute(sql.SQL("lock table {} in access share mode").format(names))

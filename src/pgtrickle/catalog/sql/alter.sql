@@ -64,8 +64,7 @@ begin
     end if;
     perform pgtrickle.prove_ownership(relation_id);
     perform pgtrickle.add_columns(relation_id, query_view);
-    perform pgtrickle.change_query(relation_id, query_view, pgtrickle.session_settings(),
-        pgtrickle.match_columns(relation_id));
+    perform pgtrickle.change_query(relation_id, query_view);
     perform pgtrickle.enable_always_for(id);
     perform pgtrickle.drop_view(query_view);
 end
@@ -126,9 +125,7 @@ begin
 end
 $$;
 
-create or replace function pgtrickle.change_query(
-    relation_id oid, query_view oid, settings jsonb, match_columns text[]
-) returns void
+create or replace function pgtrickle.change_query(relation_id oid, query_view oid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -138,7 +135,7 @@ begin
     perform pgtrickle.check_view(query_view, relation_id);
     perform pgtrickle.adopt_query(id, query_view);
     update pgtrickle.pgt_stream_tables s set
-        settings = change_query.settings, match_columns = change_query.match_columns,
+        settings = pgtrickle.session_settings(), match_columns = pgtrickle.match_columns(relation_id),
         effective_refresh_mode = null, downgrade_reason = null, status = 'INITIALIZING', is_populated = false,
         frontier = null, upstream_frontier = null, consecutive_errors = 0, last_error = null, retry_at = null,
         needs_reinit = true, reinit_reason = 'its query was altered'

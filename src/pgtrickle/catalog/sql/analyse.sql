@@ -55,37 +55,37 @@ as $$
     from named group by relation_id, checked_as
 $$;
 
--- functions_of: every function the query calls: by name, as operator, cast, aggregate, or check of a domain.
+-- functions_of: every function the query calls itself: by name, as operator, cast, aggregate, or check of a
+-- domain. Built-in ones, which the closure leaves out, are found by the fields that hold functions.
 create or replace function pgtrickle.functions_of(query_view oid, reader oid) returns setof oid
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
 as $$
-    with recursive rules as (select * from pgtrickle.rules_of(query_view, reader)),
+    with trees(tree) as materialized (
+        select r.action from pgtrickle.rules_of(query_view, reader) r
+        union all
+        select t.tree from pgtrickle.reached_objects(query_view, reader) o
+        cross join lateral pgtrickle.trees_of(o.classid, o.objid) t(tree)
+        where o.classid = 'pg_type'::regclass
+            or (o.classid = 'pg_class'::regclass and not exists (select from pg_rewrite w where w.ev_class = o.objid))
+    ),
+    named(classid, objid) as materialized (
+        select o.classid, o.objid from trees cross join lateral pgtrickle.tree_objects(trees.tree) o
+    ),
     called(id) as (
-        select found[1]::oid from rules r,
-            regexp_matches(r.action, ':(?:funcid|opfuncid|aggfnoid|winfnoid|hashfuncid|negfuncid) (\d+)', 'g') found
+        select found[1]::oid from trees,
+            regexp_matches(tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid|hashfuncid|negfuncid) ([0-9]+)', 'g') found
         union
-        select o.oprcode::oid from rules r,
-            regexp_matches(r.action, ':(?:opno|eqop|sortop) (\d+)', 'g') found
+        select o.oprcode::oid from trees, regexp_matches(tree, ':(?:opno|eqop|sortop) ([0-9]+)', 'g') found
             join pg_operator o on o.oid = found[1]::oid
         union
-        select o.oprcode::oid from rules r,
-            regexp_matches(r.action, ':opnos \(o ([ \d]+)\)', 'g') found,
+        select o.oprcode::oid from trees, regexp_matches(tree, ':opnos [(]o ([ 0-9]+)[)]', 'g') found,
             regexp_split_to_table(btrim(found[1]), ' +') listed
             join pg_operator o on o.oid = listed::oid
-    ),
-    typed(id) as (
-        select found[1]::oid from rules r,
-            regexp_matches(r.action, ':(?:resulttype|vartype|consttype|funcresulttype) (\d+)', 'g') found
         union
-        select next.id from typed t
-        join pg_type y on y.oid = t.id
-        cross join lateral (
-            select y.typbasetype where y.typtype = 'd'
-            union all select y.typelem where y.typelem <> 0
-            union all select a.atttypid from pg_attribute a
-                where a.attrelid = y.typrelid and a.attnum > 0 and not a.attisdropped
-            union all select g.rngsubtype from pg_range g where y.oid in (g.rngtypid, g.rngmultitypid)
-        ) as next(id)
+        select n.objid from named n where n.classid = 'pg_proc'::regclass
+        union
+        select o.oprcode::oid from named n join pg_operator o on o.oid = n.objid
+        where n.classid = 'pg_operator'::regclass
     )
     select id from called where id <> 0
     union
@@ -93,21 +93,6 @@ as $$
         cross join lateral unnest(array[g.aggtransfn, g.aggfinalfn, g.aggcombinefn, g.aggserialfn,
             g.aggdeserialfn, g.aggmtransfn, g.aggminvtransfn, g.aggmfinalfn]::oid[]) part
     where part <> 0
-    union
-    select d.refobjid from typed t
-    join pg_constraint k on k.contypid = t.id
-    join pg_depend d on d.classid = 'pg_constraint'::regclass and d.objid = k.oid
-        and d.refclassid = 'pg_proc'::regclass
-$$;
-
--- is_trusted: whether code of this owner may run with the rights of the sidecar's role.
--- A query is evaluated by the sidecar; a function of somebody else could read for its owner what
--- only the sidecar may read.
-create or replace function pgtrickle.is_trusted(owner_id oid) returns boolean
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-    select r.rolsuper or pg_has_role(r.oid, pgtrickle.sidecar_role(), 'MEMBER')
-    from pg_roles r where r.oid = owner_id
 $$;
 
 -- check_functions: refuse what does not give the same answer for the same rows, or may not run here.
@@ -116,20 +101,18 @@ language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     called record;
-    is_ours boolean;
 begin
     for called in
-        select p.oid, p.oid::regprocedure::text as printed, p.proname, p.provolatile, p.proowner
+        select p.oid, p.oid::regprocedure::text as printed, p.proname, p.provolatile
         from pgtrickle.functions_of(query_view, reader) f(id) join pg_proc p on p.oid = f.id
         order by p.provolatile desc, p.oid
     loop
-        is_ours := called.oid >= 16384;
         if called.provolatile = 'v' then
             raise exception '%', format('the query calls the volatile function %s', called.printed) using
                 errcode = 'feature_not_supported',
                 hint = 'Its answer changes from call to call, so no stored result can be right. '
                     'Remove it, or declare it immutable if it really is.';
-        elsif called.provolatile = 's' and (is_ours
+        elsif called.provolatile = 's' and (called.oid >= 16384
             or (called.proname ~ '^(pg_|has_|txid_|inet_(client|server)_|current_|session_|row_security|'
                     '(obj|col|shobj)_description|to_reg|version$|(table|schema|database|query|cursor)_to_xml)'
                 and called.proname <> 'pg_typeof'))
@@ -139,14 +122,15 @@ begin
                 errcode = 'feature_not_supported',
                 hint = 'A stream table follows only the tables its query names. '
                     'If the function reads nothing but its arguments, declare it immutable.';
-        elsif is_ours and not pgtrickle.is_trusted(called.proowner) then
-            raise exception '%', format('the query calls %s, which %I could make read in its name',
-                    called.printed, pg_get_userbyid(called.proowner)) using
-                errcode = 'insufficient_privilege',
-                hint = format('The function would run as %1$I. Let an administrator take it over: '
-                    'alter function %2$s owner to %1$I.',
-                    pg_get_userbyid(pgtrickle.sidecar_role()), called.printed);
-        elsif not has_function_privilege(reader, called.oid, 'EXECUTE') then
+        end if;
+    end loop;
+    perform pgtrickle.check_trust(query_view, reader);
+    for called in
+        select p.oid, p.oid::regprocedure::text as printed
+        from pgtrickle.functions_of(query_view, reader) f(id) join pg_proc p on p.oid = f.id
+        order by p.oid
+    loop
+        if not has_function_privilege(reader, called.oid, 'EXECUTE') then
             raise exception '%', format('permission denied for function %s', called.printed) using
                 errcode = 'insufficient_privilege',
                 hint = format('%I may not execute it.', pg_get_userbyid(reader));
@@ -157,6 +141,56 @@ begin
                     pg_get_userbyid(pgtrickle.sidecar_role()));
         end if;
     end loop;
+end
+$$;
+
+-- check_trust: refuse a query that would run code of people whom the sidecar does not trust: in functions
+-- that it reaches, or as PostgreSQL plans a read of its sources.
+create or replace function pgtrickle.check_trust(query_view oid, reader oid) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    reached record;
+    code text;
+begin
+    for reached in
+        select o.classid, o.objid, case o.classid
+            when 'pg_proc'::regclass then (select not pgtrickle.is_trusted(p.proowner) from pg_proc p where p.oid = o.objid)
+            else false end as is_untrusted,
+            (pg_identify_object(o.classid, o.objid, 0)).schema as schema_name
+        from pgtrickle.reached_objects(query_view, reader) o order by o.classid, o.objid
+    loop
+        if reached.schema_name ~ '^pg_temp' and reached.classid <> 'pg_class'::regclass then
+            raise exception '%', format('the query uses %s, which lasts only as long as a session',
+                    pg_describe_object(reached.classid, reached.objid, 0)) using
+                errcode = 'feature_not_supported', hint = 'Create it in a schema that stays.';
+        elsif reached.is_untrusted then
+            raise exception '%', format('the query calls %s, which %I could make read in its name',
+                    reached.objid::regprocedure, (select pg_get_userbyid(p.proowner) from pg_proc p
+                        where p.oid = reached.objid)) using
+                errcode = 'insufficient_privilege',
+                hint = format('The function would run as %1$I. Let an administrator take it over: '
+                    'alter function %2$s owner to %1$I.',
+                    pg_get_userbyid(pgtrickle.sidecar_role()), reached.objid::regprocedure);
+        end if;
+    end loop;
+    select c.code into code from pgtrickle.relations_of(query_view, reader) r
+    cross join lateral pgtrickle.untrusted_reading(r.relation_id) c(code) limit 1;
+    if code is not null then
+        perform pgtrickle.refuse_reading(code);
+    end if;
+end
+$$;
+
+-- refuse_reading: raise for a source that runs code of others when it is read.
+create or replace function pgtrickle.refuse_reading(code text) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    raise exception '%', format('reading would run code of others: %s', code) using
+        errcode = 'insufficient_privilege',
+        hint = format('PostgreSQL evaluates it as it plans a query. Let an administrator take the function over: '
+            'alter function ... owner to %I.', pg_get_userbyid(pgtrickle.sidecar_role()));
 end
 $$;
 

@@ -55,6 +55,7 @@ declare
     kind "char" := (select relkind from pg_class where oid = relation_id);
     namespace oid := (select relnamespace from pg_class where oid = relation_id);
     restricted name;
+    borrowed text;
 begin
     if unfit is not null then
         raise exception '%', format('the query reads %s %s', unfit, printed) using
@@ -74,6 +75,13 @@ begin
     end if;
     if kind = 'v' then
         return;
+    end if;
+    select pgtrickle.borrowed_credentials(t.id) into borrowed
+    from pgtrickle.tree_of(relation_id) t(id) order by 1 nulls last limit 1;
+    if borrowed is not null then
+        raise exception '%', format('%s would be read with credentials of pgtrickle: %s', printed, borrowed) using
+            errcode = 'insufficient_privilege',
+            hint = 'Let an administrator own the foreign table, or give its server a user mapping for public.';
     end if;
     if kind in ('m', 'f') then
         perform pgtrickle.check_copying(relation_id, columns);

@@ -78,6 +78,8 @@ $$;
 -- A type comes with its casts in both directions, used or not: PostgreSQL's JSON functions look for them as
 -- they run, and a query that is parsed again finds those that were created since.
 -- An operator comes with its commutator and negator, which the planner may take in its place.
+-- Functions and operators come with all others of their name and schema: which of them a call means is
+-- decided anew whenever the query is parsed, and a new one may fit better.
 create or replace function pgtrickle.parts_of(classid oid, objid oid) returns table (part_class oid, part_id oid)
 language plpgsql stable rows 5 set search_path = pg_catalog, pg_temp
 as $$
@@ -115,6 +117,9 @@ begin
             || coalesce(p.proallargtypes, '{}')) from pg_proc p where p.oid = objid;
         return query select procedures, p.prosupport::oid from pg_proc p where p.oid = objid;
         return query select 'pg_language'::regclass::oid, p.prolang from pg_proc p where p.oid = objid;
+        return query select procedures, other.oid from pg_proc p
+            join pg_proc other on other.proname = p.proname and other.pronamespace = p.pronamespace
+            where p.oid = objid and other.oid <> objid;
         return query select procedures, unnest(array[g.aggtransfn, g.aggfinalfn, g.aggcombinefn, g.aggserialfn,
             g.aggdeserialfn, g.aggmtransfn, g.aggminvtransfn, g.aggmfinalfn]::oid[])
             from pg_aggregate g where g.aggfnoid = objid;
@@ -132,6 +137,9 @@ begin
             from pg_operator o where o.oid = objid;
         return query select types, unnest(array[o.oprleft, o.oprright, o.oprresult])
             from pg_operator o where o.oid = objid;
+        return query select 'pg_operator'::regclass::oid, other.oid from pg_operator o
+            join pg_operator other on other.oprname = o.oprname and other.oprnamespace = o.oprnamespace
+            where o.oid = objid and other.oid <> objid;
     when 'pg_cast'::regclass then
         return query select procedures, k.castfunc from pg_cast k where k.oid = objid;
     when 'pg_opclass'::regclass then

@@ -147,8 +147,7 @@ begin
     perform pgtrickle.check_room(parts[1], parts[2]);
     query_view := pgtrickle.view_of(query);
     relation_id := pgtrickle.create_storage(parts[1], parts[2], query_view);
-    id := pgtrickle.register(query_view, relation_id, asked, pgtrickle.session_settings(),
-        pgtrickle.match_columns(relation_id));
+    id := pgtrickle.register(query_view, relation_id, asked);
     perform pgtrickle.enable_always_for(id);
     perform pgtrickle.drop_view(query_view);
 end

@@ -20,15 +20,37 @@ begin
 end
 $$;
 
--- check_may_drain: refuse, unless whoever asks may act as the sidecar's role, or owns the database.
+-- may_drain: whether the caller may act as the sidecar's role, or for the owner of the database.
+create or replace function pgtrickle.may_drain() returns boolean
+language sql stable as $$
+    select pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'MEMBER') or exists (
+        select from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()
+            and pg_catalog.pg_has_role(d.datdba, 'MEMBER'))
+$$;
+
+-- own_drain: the state of draining, for those who may change it; own_requests tells why it is a view.
+create or replace view pgtrickle.own_drain with (security_barrier) as
+select d.is_draining, d.drained_by from pgtrickle.pgt_drain d where pgtrickle.may_drain()
+with cascaded check option;
+
+-- note_drain: whoever drains is named by PostgreSQL.
+create or replace function pgtrickle.note_drain() returns trigger
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
+as $$
+begin
+    new.drained_by := current_user;
+    return new;
+end
+$$;
+create or replace trigger note_drain before insert on pgtrickle.pgt_drain
+    for each row execute function pgtrickle.note_drain();
+
+-- check_may_drain: refuse, unless the caller may drain.
 create or replace function pgtrickle.check_may_drain() returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if not (pg_has_role(pgtrickle.asking_role(), pgtrickle.sidecar_role(), 'MEMBER') or exists (
-        select from pg_database d where d.datname = current_database()
-            and pg_has_role(pgtrickle.asking_role(), d.datdba, 'MEMBER')))
-    then
+    if not pgtrickle.may_drain() then
         raise exception 'only who owns the database, or pgtrickle in it, may drain it' using
             errcode = 'insufficient_privilege',
             hint = format('Connect as %I.', pg_get_userbyid(pgtrickle.sidecar_role()));
@@ -40,7 +62,7 @@ $$;
 -- so. If not, it goes on draining all the same: ask is_drained, or drain again. In a transaction of the
 -- caller it holds from the call on, and is undone if the transaction is.
 create or replace function pgtrickle.drain(timeout_s integer default 60) returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
     is_done boolean := true;
@@ -59,18 +81,18 @@ begin
         is_done := false;
     end;
     perform set_config('lock_timeout', limit_before, true);
-    insert into pgtrickle.pgt_drain (drained_by) values (pgtrickle.asking_role()) on conflict do nothing;
+    insert into pgtrickle.own_drain (is_draining) values (true) on conflict do nothing;
     return is_done;
 end
 $$;
 
 -- undrain: let refreshes start again. Again is harmless.
 create or replace function pgtrickle.undrain() returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pgtrickle.check_may_drain();
-    delete from pgtrickle.pgt_drain;
+    delete from pgtrickle.own_drain;
 end
 $$;
 

@@ -47,6 +47,9 @@ declare
         select d.source_relid from pgtrickle.pgt_dependencies d
         where d.pgt_id = id and d.source_type not in ('view', 'function') order by 1);
 begin
+    if not exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = id) then
+        return;
+    end if;
     if exists (select from pgtrickle.pgt_stream_tables s join pg_class c on c.oid = s.pgt_relid
         where s.pgt_id = id)
     then

@@ -2,13 +2,6 @@
 -- refreshed. Its changes go on being captured. A refresh that has begun when the gate closes finishes.
 -- Whoever may write to a source may gate it, and open the gate again.
 
--- asking_role: on whose behalf a function runs that has the rights of the sidecar's role.
-create or replace function pgtrickle.asking_role() returns name
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-    select case current_setting('role') when 'none' then session_user else current_setting('role')::name end
-$$;
-
 -- is_source: whether some stream table follows the rows of a relation.
 create or replace function pgtrickle.is_source(relation_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
@@ -52,14 +45,48 @@ language sql as $$ select pgtrickle.close_gate(pgtrickle.source_named(source)) $
 create or replace function pgtrickle.ungate_source(source text) returns void
 language sql as $$ select pgtrickle.open_gate(pgtrickle.source_named(source)) $$;
 
--- check_may_gate: refuse, unless whoever asks may write to the source.
+-- may_gate: whether the caller may write to a source.
+create or replace function pgtrickle.may_gate(relation_id oid) returns boolean
+language sql stable as $$
+    select coalesce(pg_catalog.has_table_privilege(relation_id, 'INSERT, UPDATE, DELETE, TRUNCATE'), false)
+$$;
+
+-- own_gates: the gates that whoever looks may close and open; own_requests tells why it is a view.
+create or replace view pgtrickle.own_gates with (security_barrier) as
+select g.source_relid, g.gated_by from pgtrickle.pgt_gates g where pgtrickle.may_gate(g.source_relid)
+with cascaded check option;
+
+-- note_gate: whoever closes a gate is named by PostgreSQL.
+create or replace function pgtrickle.note_gate() returns trigger
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
+as $$
+begin
+    new.gated_by := current_user;
+    return new;
+end
+$$;
+create or replace trigger note_gate before insert on pgtrickle.pgt_gates
+    for each row execute function pgtrickle.note_gate();
+
+-- tell_gates: let the sidecars know, and forget the gates of tables that are gone.
+create or replace function pgtrickle.tell_gates() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    delete from pgtrickle.pgt_gates g where not exists (select from pg_class c where c.oid = g.source_relid);
+    perform pgtrickle.raise_generation(null);
+    return null;
+end
+$$;
+create or replace trigger tell_gates after insert or delete on pgtrickle.pgt_gates
+    for each row execute function pgtrickle.tell_gates();
+
+-- check_may_gate: refuse, unless the caller may write to the source.
 create or replace function pgtrickle.check_may_gate(relation_id oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if not coalesce(has_table_privilege(pgtrickle.asking_role(), relation_id, 'INSERT, UPDATE, DELETE, TRUNCATE'),
-        false)
-    then
+    if not pgtrickle.may_gate(relation_id) then
         raise exception '%', format('only who may write to %s may gate it', pgtrickle.printed(relation_id)) using
             errcode = 'insufficient_privilege',
             hint = (select format('It belongs to %I.', pg_get_userbyid(relowner)) from pg_class
@@ -69,29 +96,22 @@ end
 $$;
 
 create or replace function pgtrickle.close_gate(relation_id oid) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pgtrickle.check_may_gate(relation_id);
-    delete from pgtrickle.pgt_gates g where not exists (select from pg_class c where c.oid = g.source_relid);
-    insert into pgtrickle.pgt_gates (source_relid, gated_by)
-    select relation_id, pgtrickle.asking_role() where pgtrickle.is_source(relation_id)
+    insert into pgtrickle.own_gates (source_relid)
+    select relation_id where pgtrickle.is_source(relation_id)
     on conflict do nothing;
-    if found then
-        perform pgtrickle.raise_generation(null);
-    end if;
 end
 $$;
 
 create or replace function pgtrickle.open_gate(relation_id oid) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pgtrickle.check_may_gate(relation_id);
-    delete from pgtrickle.pgt_gates g where g.source_relid = relation_id;
-    if found then
-        perform pgtrickle.raise_generation(null);
-    end if;
+    delete from pgtrickle.own_gates g where g.source_relid = relation_id;
 end
 $$;
 

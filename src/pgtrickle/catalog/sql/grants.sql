@@ -6,6 +6,9 @@ revoke execute on all routines in schema pgtrickle from public;
 
 grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrickle.server_worker_inventory
     to public;
+grant select, insert (pgt_id) on pgtrickle.own_requests to public;
+grant select, insert (source_relid), delete on pgtrickle.own_gates to public;
+grant select, insert (is_draining), delete on pgtrickle.own_drain to public;
 
 -- commands
 grant execute on function
@@ -37,9 +40,31 @@ grant execute on function
     pgtrickle.refresh_lock, pgtrickle.is_refreshed_since, pgtrickle.failure_since, pgtrickle.may_see_errors,
     pgtrickle.refuse_direct_write, pgtrickle.is_source, pgtrickle.source_named, pgtrickle.gated_tables,
     pgtrickle.gate_before, pgtrickle.drain_lock, pgtrickle.drain_locks, pgtrickle.is_draining,
-    pgtrickle.check_waits_for_nothing to public;
+    pgtrickle.check_waits_for_nothing, pgtrickle.may_refresh, pgtrickle.request_refresh, pgtrickle.answer_to,
+    pgtrickle.may_gate, pgtrickle.check_may_gate, pgtrickle.close_gate, pgtrickle.open_gate,
+    pgtrickle.may_drain, pgtrickle.check_may_drain to public;
 
 -- parts that run as the sidecar's role and check everything they are given
 grant execute on function
-    pgtrickle.register, pgtrickle.change_query, pgtrickle.change_options, pgtrickle.change_status, pgtrickle.ask_for_repair,
-    pgtrickle.forget, pgtrickle.close_gate, pgtrickle.open_gate, pgtrickle.note_always, pgtrickle.request_refresh, pgtrickle.answer_to to public;
+    pgtrickle.register, pgtrickle.change_query, pgtrickle.change_options, pgtrickle.change_status,
+    pgtrickle.ask_for_repair, pgtrickle.forget, pgtrickle.note_always to public;
+
+-- What a function of ours means must not depend on the session it runs in: these settings change how SQL is
+-- read and how names are printed, and a cached plan would keep that meaning for later calls as somebody else.
+-- Functions without a search_path of their own run as the caller and are left as they are.
+do $$
+declare
+    ours oid;
+begin
+    for ours in
+        select p.oid from pg_catalog.pg_proc p
+        where p.pronamespace = 'pgtrickle'::regnamespace
+            and exists (select from unnest(p.proconfig) c where c ~ '^search_path=')
+    loop
+        execute format('alter routine %s set standard_conforming_strings = on', ours::regprocedure);
+        execute format('alter routine %s set transform_null_equals = off', ours::regprocedure);
+        execute format('alter routine %s set quote_all_identifiers = off', ours::regprocedure);
+        execute format('alter routine %s set array_nulls = on', ours::regprocedure);
+    end loop;
+end
+$$;

@@ -8,7 +8,8 @@ $$;
 
 create or replace view pgtrickle.visible_history as
 select h.refresh_id, h.pgt_id, h.data_timestamp, h.start_time, h.end_time, h.action, h.status,
-    h.rows_inserted, h.rows_deleted, h.delta_row_count, h.duration_ms, h.reason,
+    h.rows_inserted, h.rows_deleted, h.delta_row_count, h.duration_ms,
+    case when pgtrickle.may_see_errors(s.pgt_owner) then h.reason end as reason,
     case when pgtrickle.may_see_errors(s.pgt_owner) then h.error_message end as error_message, h.initiated_by
 from pgtrickle.pgt_refresh_history h join pgtrickle.pgt_stream_tables s on s.pgt_id = h.pgt_id;
 

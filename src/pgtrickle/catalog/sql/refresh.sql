@@ -19,31 +19,44 @@ begin
 end
 $$;
 
+-- may_refresh: whether the caller may act for the owner of a stream table.
+create or replace function pgtrickle.may_refresh(id bigint) returns boolean
+language sql stable as $$
+    select exists (select from pgtrickle.pgt_stream_tables s join pg_catalog.pg_class c on c.oid = s.pgt_relid
+        where s.pgt_id = id and pg_catalog.pg_has_role(c.relowner, 'USAGE'))
+$$;
+
+-- own_requests: the requests for stream tables that whoever looks may refresh. A view checks the role that is
+-- current where it is used; a function that runs as the sidecar's role would know only who has logged in,
+-- and code of others that runs in that session would be taken for them.
+create or replace view pgtrickle.own_requests with (security_barrier) as
+select r.request_id, r.pgt_id, r.answered_at, r.error_message
+from pgtrickle.pgt_refresh_requests r
+where pgtrickle.may_refresh(r.pgt_id) or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE')
+with cascaded check option;
+
 -- request_refresh: note that a refresh is wanted; the sidecar sees it after the commit.
--- It runs for the sidecar's role, so whoever asks is the role that the session is set to.
 create or replace function pgtrickle.request_refresh(id bigint) returns bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
-    asking name := pgtrickle.asking_role();
     request bigint;
 begin
-    if not pg_has_role(asking, (select c.relowner from pgtrickle.pgt_stream_tables s
-        join pg_class c on c.oid = s.pgt_relid where s.pgt_id = id), 'USAGE')
-    then
+    if not pgtrickle.may_refresh(id) then
         raise exception 'only its owner may refresh a stream table' using
             errcode = 'insufficient_privilege', hint = 'Ask its owner, or become a member of that role.';
     end if;
-    insert into pgtrickle.pgt_refresh_requests (pgt_id) values (id) returning request_id into request;
+    insert into pgtrickle.own_requests (pgt_id) values (id) returning request_id into request;
     return request;
 end
 $$;
 
--- answer_to: how a request was answered: null if not yet, '' for well, or the error. For whoever asked.
+-- answer_to: how a request was answered: null if not yet, '' for well, or the error. For those who may refresh
+-- the stream table: an error may quote its data.
 create or replace function pgtrickle.answer_to(request bigint) returns text
-language sql stable security definer set search_path = pg_catalog, pg_temp
+language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
-    select coalesce(r.error_message, '') from pgtrickle.pgt_refresh_requests r
+    select coalesce(r.error_message, '') from pgtrickle.own_requests r
     where r.request_id = request and r.answered_at is not null
 $$;
 

@@ -10,7 +10,8 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
     execute format('comment on trigger pgtrickle_guard on %s is %L',
-        pgtrickle.printed(relation_id), 'last defined in transaction ' || pg_current_xact_id()::text);
+        pgtrickle.printed(relation_id),
+        format('last defined in transaction %s, proof %s', pg_current_xact_id(), gen_random_uuid()));
 exception
     when insufficient_privilege then
         raise exception '%', format('only its owner may do that to stream table %s',
@@ -26,23 +27,28 @@ exception
 end
 $$;
 
--- check_ownership: refuse, unless the owner of the table has proved it in this transaction.
+-- check_ownership: refuse, unless the owner of the table has proved it in this transaction, for this call.
+-- A proof serves once: code of others that runs later in the same transaction must not profit from it.
 create or replace function pgtrickle.check_ownership(relation_id oid) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
-begin
-    if not exists (
-        select from pg_trigger t
+declare
+    proof text := (
+        select d.description from pg_trigger t
         join pg_proc p on p.oid = t.tgfoid and p.pronamespace = 'pgtrickle'::regnamespace
             and p.proname = 'refuse_direct_write'
         join pg_description d on d.classoid = 'pg_trigger'::regclass and d.objoid = t.oid and d.objsubid = 0
-        where t.tgrelid = relation_id and t.tgname = 'pgtrickle_guard'
-            and d.description = 'last defined in transaction ' || pg_current_xact_id()::text)
+        where t.tgrelid = relation_id and t.tgname = 'pgtrickle_guard');
+begin
+    if proof is null or not starts_with(proof, format('last defined in transaction %s, ', pg_current_xact_id()))
+        or exists (select from pgtrickle.pgt_stream_tables s
+            where s.pgt_relid = relation_id and s.last_proof = proof)
     then
         raise exception '%', format('nobody has shown to own stream table %s', pgtrickle.printed(relation_id))
         using errcode = 'insufficient_privilege',
             hint = 'Use pgtrickle.create_stream_table, alter_stream_table and drop_stream_table.';
     end if;
+    update pgtrickle.pgt_stream_tables s set last_proof = proof where s.pgt_relid = relation_id;
 end
 $$;
 
@@ -73,6 +79,7 @@ begin
     delete from pgtrickle.pgt_compiled p where p.pgt_id = id;
     delete from pgtrickle.pgt_dependencies d where d.pgt_id = id;
     perform pgtrickle.record_dependencies(id, query_view, reader);
+    perform pgtrickle.note_rights(id, query_view);
     perform pgtrickle.check_cycle(id);
     perform case when d.source_type in ('table', 'stream_table')
         then pgtrickle.capture_source(d.source_relid, used.numbers)
@@ -163,10 +170,8 @@ begin
 end
 $$;
 
--- register: enter a new, empty table as a stream table.
-create or replace function pgtrickle.register(
-    query_view oid, relation_id oid, options jsonb, settings jsonb, match_columns text[]
-) returns bigint
+-- register: enter a new, empty table as a stream table. What the sidecar will execute, it finds out itself.
+create or replace function pgtrickle.register(query_view oid, relation_id oid, options jsonb) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -181,7 +186,8 @@ begin
     end if;
     insert into pgtrickle.pgt_stream_tables
         (pgt_relid, pgt_schema, pgt_name, pgt_owner, defining_query, refresh_mode, settings, match_columns)
-    select c.oid, n.nspname, c.relname, c.relowner, '', 'AUTO', register.settings, register.match_columns
+    select c.oid, n.nspname, c.relname, c.relowner, '', 'AUTO', pgtrickle.session_settings(),
+        pgtrickle.match_columns(c.oid)
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where c.oid = relation_id
     returning pgt_id into id;

@@ -1,25 +1,198 @@
--- trust: a refresh writes to a table that belongs to somebody else, as the sidecar's role.
--- Code that its owner has attached to it would run with the rights of that role.
+-- trust: the sidecar evaluates queries of other people and writes to tables of other people, as its own role.
+-- Code that others may write would run with the rights of that role, so there must be none.
+-- Trusted is what is built in, and what belongs to a superuser or to somebody who may act as the sidecar.
+-- An extension's functions belong to the superuser or administrator who created it. A function that runs
+-- as its own owner (SECURITY DEFINER) is no exception: it shares the sidecar's session, and could leave there
+-- another search_path, temporary tables or prepared statements.
 
--- untrusted_code: triggers, checks, indexes and generated columns of a table that call functions of
--- somebody who may not act as the sidecar. A trigger that runs as its own owner is harmless to us.
-create or replace function pgtrickle.untrusted_code(relation_id oid) returns setof text
+-- is_trusted: whether a role may act as the sidecar anyway.
+-- From PostgreSQL 16 on a member may be one without any right to act as the role.
+create or replace function pgtrickle.is_trusted(owner_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select format('trigger %I calls %s', t.tgname, p.oid::regprocedure)
+    select coalesce((select r.rolsuper or case
+        when current_setting('server_version_num')::integer < 160000
+            then pg_has_role(r.oid, pgtrickle.sidecar_role(), 'MEMBER')
+        else pg_has_role(r.oid, pgtrickle.sidecar_role(), 'USAGE')
+            or pg_has_role(r.oid, pgtrickle.sidecar_role(), 'SET')
+            or pg_has_role(r.oid, pgtrickle.sidecar_role(), 'MEMBER WITH ADMIN OPTION') end
+    from pg_roles r where r.oid = owner_id), false)
+$$;
+
+-- untrusted_functions: the functions of people who are not trusted, among some objects and all below them.
+create or replace function pgtrickle.untrusted_functions(classids oid[], objids oid[]) returns setof oid
+language sql stable rows 1 set search_path = pg_catalog, pg_temp
+as $$
+    select distinct p.oid
+    from pgtrickle.closure_of(classids, objids) c
+    join pg_proc p on p.oid = c.objid
+    where c.classid = 'pg_proc'::regclass and not pgtrickle.is_trusted(p.proowner)
+$$;
+
+-- attached_trees: the expressions that belong to a table, each with the name of what it belongs to.
+create or replace function pgtrickle.attached_trees(relation_id oid) returns table (what text, tree text)
+language sql stable rows 5 set search_path = pg_catalog, pg_temp
+as $$
+    select format('column %I', a.attname), e.adbin::text
+    from pg_attrdef e join pg_attribute a on a.attrelid = e.adrelid and a.attnum = e.adnum
+    where e.adrelid = relation_id
+    union all
+    select format('constraint %I', k.conname), k.conbin::text from pg_constraint k
+    where k.conrelid = relation_id and k.conbin is not null
+    union all
+    select format('index %I', c.relname), concat(i.indexprs::text, i.indpred::text)
+    from pg_index i join pg_class c on c.oid = i.indexrelid
+    where i.indrelid = relation_id and (i.indexprs is not null or i.indpred is not null)
+    union all
+    select format('trigger %I', t.tgname), t.tgqual::text from pg_trigger t
+    where t.tgrelid = relation_id and t.tgqual is not null and t.tgenabled <> 'D'
+    union all
+    select format('policy %I', y.polname), concat(y.polqual::text, y.polwithcheck::text) from pg_policy y
+    where y.polrelid = relation_id
+    union all
+    select format('statistics %I', x.stxname), x.stxexprs::text from pg_statistic_ext x
+    where x.stxrelid = relation_id and x.stxexprs is not null
+    union all
+    select 'partition key', t.partexprs::text from pg_partitioned_table t
+    where t.partrelid = relation_id and t.partexprs is not null
+$$;
+
+-- attached_objects: the objects that a table names outside of expressions.
+create or replace function pgtrickle.attached_objects(relation_id oid)
+returns table (what text, classid oid, objid oid)
+language sql stable rows 5 set search_path = pg_catalog, pg_temp
+as $$
+    select format('column %I', a.attname), 'pg_type'::regclass::oid, a.atttypid from pg_attribute a
+    where a.attrelid = relation_id and a.attnum > 0 and not a.attisdropped and a.atttypid >= 16384
+    union all
+    -- nobody else can create a function in the schemas of pgtrickle
+    select format('trigger %I', t.tgname), 'pg_proc'::regclass, t.tgfoid
     from pg_trigger t join pg_proc p on p.oid = t.tgfoid
-    where t.tgrelid = relation_id and not t.tgisinternal and t.tgenabled <> 'D' and p.oid >= 16384
-        and not p.prosecdef and not pgtrickle.is_trusted(p.proowner)
+    where t.tgrelid = relation_id and t.tgenabled <> 'D' and t.tgfoid >= 16384
+        and p.pronamespace not in ('pgtrickle'::regnamespace, 'pgtrickle_changes'::regnamespace)
+    union all
+    select format('index %I', i.indexrelid::regclass), 'pg_opclass'::regclass, o.id
+    from pg_index i cross join lateral unnest(i.indclass) o(id)
+    where i.indrelid = relation_id and o.id >= 16384
+    union all
+    select format('constraint %I', k.conname), 'pg_operator'::regclass, o.id
+    from pg_constraint k cross join lateral unnest(k.conexclop || k.conpfeqop || k.conppeqop || k.conffeqop) o(id)
+    where k.conrelid = relation_id and o.id >= 16384
+$$;
+
+-- untrusted_code: what is attached to a stream table and would run code of others when the sidecar writes.
+-- Rules and inheritance are refused whatever they do: they let a write reach other tables.
+create or replace function pgtrickle.untrusted_code(relation_id oid) returns setof text
+language sql stable rows 1 set search_path = pg_catalog, pg_temp
+as $$
+    with attached(what, classid, objid) as (
+        select t.what, o.classid, o.objid from pgtrickle.attached_trees(relation_id) t
+        cross join lateral pgtrickle.tree_objects(t.tree) o
+        union
+        select * from pgtrickle.attached_objects(relation_id)
+    )
+    select distinct format('%s calls %s', a.what, f.id::regprocedure)
+    from attached a cross join lateral pgtrickle.untrusted_functions(array[a.classid], array[a.objid]) f(id)
+    union all
+    select format('rule %I rewrites what is written', w.rulename) from pg_rewrite w
+    where w.ev_class = relation_id and w.ev_enabled <> 'D'
+    union all
+    select format('table %s inherits from it', pgtrickle.printed(i.inhrelid)) from pg_inherits i
+    where i.inhparent = relation_id
+    union all
+    select format('it inherits from table %s', pgtrickle.printed(i.inhparent)) from pg_inherits i
+    where i.inhrelid = relation_id
+$$;
+
+-- constant_parts: the parts of an expression that have no column in them. PostgreSQL evaluates them as it
+-- plans a query on the table, with the rights of who reads it. Innermost nodes first: one without a column is
+-- kept between < and >, one with a column becomes a mark (|), and the constants inside it are parts.
+create or replace function pgtrickle.constant_parts(tree text) returns setof text
+language plpgsql immutable rows 1 set search_path = pg_catalog, pg_temp
+as $$
+declare
+    -- what a name holds after a backslash is no brace of ours
+    rest text := regexp_replace(translate(tree, '<>|', '___'), E'\\\\.', '_', 'g');
+    before text;
+begin
+    rest := regexp_replace(rest, '[{]VAR [^{}]*[}]', '|', 'g');
+    loop
+        before := rest;
+        rest := regexp_replace(rest, '[{]([^{}|]*)[}]', E'<\\1>', 'g');
+        while rest ~ '<[^<>]*<' loop
+            rest := regexp_replace(rest, '<([^<>]*)<([^<>]*)>', E'<\\1 \\2', 'g');
+        end loop;
+        return query select constant[1]
+            from regexp_matches(rest, '[{][^{}]*|[^{}]*[}]', 'g') node,
+                regexp_matches(node[1], '<([^<>]*)>', 'g') constant;
+        rest := regexp_replace(rest, '[{][^{}]*|[^{}]*[}]', '|', 'g');
+        exit when rest = before;
+    end loop;
+    return next rest;
+end
+$$;
+
+-- folded_functions: the functions of an expression that PostgreSQL runs as it plans, with whatever rights
+-- the reader has: those over constants, those of SQL that it may write out in place, and any with
+-- defaults, which are filled in then.
+create or replace function pgtrickle.folded_functions(tree text) returns setof oid
+language sql stable rows 1 set search_path = pg_catalog, pg_temp
+as $$
+    with named(classid, objid) as materialized (select * from pgtrickle.tree_objects(tree)),
+    called(id) as (
+        select n.objid from named n where n.classid = 'pg_proc'::regclass
+        union
+        select o.oprcode::oid from named n join pg_operator o on o.oid = n.objid
+        where n.classid = 'pg_operator'::regclass
+    )
+    select p.oid from called join pg_proc p on p.oid = called.id
+    where p.oid >= 16384 and not pgtrickle.is_trusted(p.proowner) and (p.pronargdefaults > 0
+        or (p.prolang = (select l.oid from pg_language l where l.lanname = 'sql')
+            and not p.prosecdef and p.proconfig is null))
     union
-    select format('%s calls %s', pg_describe_object(d.classid, d.objid, 0), p.oid::regprocedure)
-    from pg_depend d join pg_proc p on p.oid = d.refobjid
-    where d.refclassid = 'pg_proc'::regclass and p.oid >= 16384 and not pgtrickle.is_trusted(p.proowner)
-        and ((d.classid = 'pg_constraint'::regclass
-                and d.objid in (select oid from pg_constraint where conrelid = relation_id))
-            or (d.classid = 'pg_attrdef'::regclass
-                and d.objid in (select oid from pg_attrdef where adrelid = relation_id))
-            or (d.classid = 'pg_class'::regclass
-                and d.objid in (select indexrelid from pg_index where indrelid = relation_id))
-            or (d.classid = 'pg_policy'::regclass
-                and d.objid in (select oid from pg_policy where polrelid = relation_id)))
+    select f.id from pgtrickle.constant_parts(tree) part(tree)
+    cross join lateral pgtrickle.tree_objects(part.tree) o
+    cross join lateral pgtrickle.untrusted_functions(array[o.classid], array[o.objid]) f(id)
+    where exists (select from named)
+$$;
+
+-- untrusted_reading: what is attached to a source and runs code of others when anybody only reads it.
+create or replace function pgtrickle.untrusted_reading(relation_id oid) returns setof text
+language sql stable rows 1 set search_path = pg_catalog, pg_temp
+as $$
+    with recursive related(id) as (
+        select t.id from pgtrickle.tree_of(relation_id) t(id)
+        union
+        select i.inhparent from related r join pg_inherits i on i.inhrelid = r.id
+    )
+    select distinct format('%s of %s calls %s', t.what, pgtrickle.printed(r.id), f.id::regprocedure)
+    from related r
+    cross join lateral pgtrickle.attached_trees(r.id) t
+    cross join lateral pgtrickle.folded_functions(t.tree) f(id)
+    where t.what !~ '^(column|trigger|policy) '
+$$;
+
+-- borrowed_credentials: why a foreign table of an untrusted owner would be read with credentials that the owner
+-- does not have; null if it would not. It is read with the user mapping of the sidecar's role: with one of its
+-- own, or with the keys of its login, its owner would choose what is read with them.
+create or replace function pgtrickle.borrowed_credentials(relation_id oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select case
+        when exists (select from pg_user_mappings m
+            where m.srvid = s.oid and m.umuser = pgtrickle.sidecar_role())
+            then format('server %I has a user mapping for %I', s.srvname, pg_get_userbyid(pgtrickle.sidecar_role()))
+        when concat(s.srvoptions::text, w.fdwoptions::text) ~* '(scram_passthrough|gssdelegation)'
+            or exists (select from pg_user_mappings m where m.srvid = s.oid and m.umuser = 0
+                and (m.umoptions::text ~* '(scram_passthrough|gssdelegation)'
+                    or (m.umoptions is null and not pgtrickle.is_trusted(s.srvowner)
+                        and current_setting('server_version_num')::integer >= 160000)))
+            then format('server %I may pass on the credentials of %I', s.srvname,
+                pg_get_userbyid(pgtrickle.sidecar_role()))
+        end
+    from pg_class c
+    join pg_foreign_table f on f.ftrelid = c.oid
+    join pg_foreign_server s on s.oid = f.ftserver
+    join pg_foreign_data_wrapper w on w.oid = s.srvfdw
+    where c.oid = relation_id and not pgtrickle.is_trusted(c.relowner)
 $$;
