@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
@@ -16,11 +15,13 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context, Definition
 from pgtrickle.plan.analysis.query import Block, analysed, parse
 from pgtrickle.plan.lowering.postgres import postgres_sql
+from pgtrickle.plan.pruning import as_written
 from pgtrickle.postgres.introspect import (
     aggregate_names,
     canonical,
     describe_sources,
     expression_types,
+    set_function_names,
     view_texts,
 )
 
@@ -34,6 +35,12 @@ create function twice(value int) returns int language sql immutable as 'select v
 create function several(value int) returns setof int language sql immutable
     as 'select generate_series(1, value)';
 create aggregate total(int) (sfunc = int4pl, stype = int, initcond = '0');
+create view in_order as select id, k, x from t order by x desc, id;
+create function the_latter(int, int) returns int language sql immutable as 'select $2';
+create aggregate last_one(int) (sfunc = the_latter, stype = int);
+create type pair as (a int, b text);
+create function pairs(value int) returns setof pair language sql immutable
+    as 'select n, n::text from generate_series(1, value) as n';
 """
 
 _RELATIONS = """
@@ -54,7 +61,7 @@ class Analyst:
 
     connection: psycopg.Connection
 
-    def block(self, query: str, **changes: Any) -> Block:
+    def block(self, query: str) -> Block:
         """The operators of a query as somebody would write it."""
         given = canonical(self.connection, self._qualified(query))
         sources = describe_sources(self.connection, self._relations("r"))
@@ -64,7 +71,7 @@ class Analyst:
             views=view_texts(self.connection, self._relations("v")),
             aggregates=aggregate_names(self.connection),
             outputs=given.outputs,
-            **changes,
+            set_functions=set_function_names(self.connection),
         )
         return analysed(parse(definition.query), Context(definition, self._types))
 
@@ -144,7 +151,8 @@ def evaluated(block: Block) -> str:
     assert not block.correlated
     assert not block.is_total
     listed = ", ".join(f"({expression.sql})" for _, expression in block.outputs)
-    return f"select {listed} from ({postgres_sql(block.operator)}) as t"
+    needed = {name for _, expression in block.outputs for name in expression.columns}
+    return f"select {listed} from ({postgres_sql(as_written(block.operator, needed))}) as t"
 
 
 def named_queries(directory: Path) -> dict[str, str]:

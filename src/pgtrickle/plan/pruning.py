@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pgtrickle.model.source import PgType
+from pgtrickle.plan.analysis.uniqueness import is_unique
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column, raw
 from pgtrickle.plan.operators import (
@@ -77,11 +78,23 @@ def _project(op: Project, names: Names) -> Operator:
 def _pairs(op: Join | OuterJoin | Mark, names: Names) -> Operator:
     if isinstance(op, Mark) and op.column_.name not in names:
         return _pruned(op.left, names)
+    if isinstance(op, OuterJoin) and _is_unread(op, names):
+        return _pruned(op.left, names)
     read = names | {name for pair in op.on for name in pair}
     if op.condition:
         read |= op.condition.columns
     left, right = _pruned(op.left, read & op.left.names), _pruned(op.right, read & op.right.names)
     return replace(op, left=left, right=right)
+
+
+def _is_unread(op: OuterJoin, names: Names) -> bool:
+    """Whether the join only puts values beside its left rows that nobody reads.
+
+    PostgreSQL does not evaluate those either: a subquery with several rows is no error there.
+    """
+    if op.keeps_right or names & op.right.names:
+        return False
+    return is_unique(op.right, {own for _, own in op.on})
 
 
 def _union_all(op: UnionAll, names: Names) -> Operator:

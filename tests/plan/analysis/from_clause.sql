@@ -227,3 +227,18 @@ select id, (select count(*) from u left join generate_series(0, 2) g(n) on g.n =
 -- a function of each row, joined in a subquery
 select id, exists (select from u left join lateral generate_series(1, u.y) g(n) on g.n <> u.k
 where u.k = t.k and g.n is null) as m from t;
+
+-- field of a function in the select list
+select q.key from (select (jsonb_each(j)).key from t) q;
+
+-- all fields of a function in the select list
+select id, (jsonb_each(j)).* from t;
+
+-- field of a function under a limit
+select id, (pairs(x)).a + 1 as a, (pairs(x)).b from t order by id limit 3;
+
+-- rows of a function in the select list
+select id, pairs(x) as p from t;
+
+-- condition on a function in the select list
+select * from (select id, unnest(arr) as v, x from t) q where v > 1 and x < 3;

@@ -133,3 +133,45 @@ group by cube (t.k, u.k);
 -- sets over two names for one column, asked by a subquery
 select a, b, (select max(y) from u where u.k = s.a) as m, (select min(z) from w where w.k = s.b) as z
 from (select k as a, k as b from t) s group by cube (a, b);
+
+-- aggregate of an outer query, of a subquery
+select (select max((select max(u.y) from u where u.k = o.k))) as m from t o;
+
+-- aggregate of an outer query, of a subquery, filtered
+select (select max((select max(u.y) from u where u.k = o.k)) filter (where o.x < 3)) as m from t o;
+
+-- aggregate of an outer query, two levels out
+select o.k, (select (select sum(o.x))) as m from t o group by o.k;
+
+-- aggregate of an outer query in having
+select k from t o group by k having (select max((select min(u.y) from u where u.k = o.x))) > 0;
+
+-- aggregate of an outer query in an order
+select k from t o group by k order by (select max((select min(u.y) from u where u.k = o.x))), k limit 2;
+
+-- aggregate of an outer query in WITH
+select (with q as (select max(o.x) as m) select m from q) as m from t o;
+
+-- aggregate of the inner query that reads both
+select o.id, (select sum(o.x + u.y) from u where u.k = o.k) as m from t o;
+
+-- window of the inner query over a row of the outer one
+select o.id, (select sum(o.x) over ()) as m from t o;
+
+-- grouping in a subquery
+select k, x, (select grouping(o.k, o.x)) as g, (select (select grouping(o.x))) as h from t o group by cube (k, x);
+
+-- grouping in a subquery of a lateral column
+select (select grouping(q.x)) as g from t cross join lateral (select (select t.k) as x) q group by q.x;
+
+-- condition that is a key as a whole
+select (k < x and x < 3) as b, count(*) as n from t group by rollup ((k < x and x < 3)) having k < x and x < 3;
+
+-- condition that is the only key as a whole
+select count(*) as n from t group by (k < x and x < 3) having k < x and x < 3;
+
+-- grouping by the rows of a function
+select generate_series(1, x) as g, count(*) as n from t group by 1;
+
+-- grouping by the rows of a function, filtered
+select * from (select generate_series(1, x) as g, count(*) as n from t group by 1) q where g = 1;

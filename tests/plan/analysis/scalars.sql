@@ -159,3 +159,12 @@ select id, (select string_agg(s, ',' order by s, y) from u where u.k = t.k) m fr
 
 -- above an outer join
 select t.id, u.y, (select max(z) from w where w.k = u.k) m from t left join u on t.k = u.k;
+
+-- several rows in a column that nobody reads
+select id from (select id, (select y from u) as v from t) q;
+
+-- several rows in a column that nobody reads, correlated
+select id from (select id, (select y from u where u.k = t.k) as v from t) q;
+
+-- several rows in a column that nobody reads, counted
+select count(*) as n from (select id, (select y from u where u.y > t.x) as v from t) q;

@@ -9,15 +9,17 @@ from sqlglot import exp
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.calls import Calls, checked_nulls
 from pgtrickle.plan.analysis.columns import result_column
-from pgtrickle.plan.analysis.context import Context, correlated
-from pgtrickle.plan.analysis.functions_in import is_aggregate, window_parts
+from pgtrickle.plan.analysis.context import Context, correlated, refuse
+from pgtrickle.plan.analysis.delivered import Delivered
+from pgtrickle.plan.analysis.functions_in import is_aggregate, is_grouping, window_parts
 from pgtrickle.plan.analysis.grouping_sets import Bits, counted
 from pgtrickle.plan.analysis.nulls import is_count
 from pgtrickle.plan.analysis.settle import Settler
+from pgtrickle.plan.analysis.uniqueness import is_unique
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.operators import Aggregate, Column, GroupKey, Operator
+from pgtrickle.plan.operators import Aggregate, Column, GroupKey, Operator, Scan
 
 _WRAPPED = (exp.Ordered, exp.Order, exp.Where, exp.Distinct)
 """Nodes that can have the text of what they hold, and are more than that."""
@@ -29,16 +31,19 @@ class Grouping:
     """Collects the keys and calls of one block, and rewrites its expressions over the groups.
 
     `given` are columns that are no keys but constant for the whole block: those of a surrounding query.
+    The rows of `child` arrive in `order`.
     """
 
-    def __init__(self, child: Operator, given: dict[str, Expression], context: Context) -> None:
+    def __init__(
+        self, child: Operator, given: dict[str, Expression], order: Delivered, context: Context
+    ) -> None:
         self._context = context
         self._names = child.names
         self._given = given
         self._settler = Settler(context, child)
         self._keys: dict[str, GroupKey] = {}
         self._bits: dict[str, Bits] = {}
-        self.calls = Calls(child, self._settler, context)
+        self.calls = Calls(child, order, self._settler, context)
 
     def operator(self) -> Aggregate:
         """The aggregate with all that was collected."""
@@ -80,7 +85,7 @@ class Grouping:
         key = self._keys.get(_text(node)) if not isinstance(node, _WRAPPED) else None
         if key is not None:
             return column(key.column.name).node
-        if isinstance(node, exp.Anonymous) and node.name.lower() == "grouping":
+        if isinstance(node, exp.Anonymous) and is_grouping(node):
             return column(self._grouping(node)).node
         if isinstance(node, exp.Window):
             for part in window_parts(node):
@@ -107,8 +112,17 @@ class Grouping:
             return self._given[node.name].node.copy()
         if node.name not in self._names:
             return node
-        # PostgreSQL accepted it, so the keys determine it: one more key changes no group
+        if not self._is_determined(node.name):
+            raise refuse(f"{node.name} beside GROUP BY, of which it is no key,")
+        # one more key that the others determine changes no group
         return column(self.add_key(Expression(node)).name).node
+
+    def _is_determined(self, name: str) -> bool:
+        """Whether all rows of a group have the same value in the column: a key of its table is grouped by."""
+        grouped = {key.expression.column for key in self._keys.values()} - {None}
+        names = frozenset(name for name in grouped if name is not None)
+        scans = (part for part in self._settler.operator.walk() if isinstance(part, Scan))
+        return any(name in scan.names and is_unique(scan, names & scan.names) for scan in scans)
 
     def over_nothing(self, expression: Expression) -> Expression:
         """The expression where all columns of the groups may be null because there is no row."""

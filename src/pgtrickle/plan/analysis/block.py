@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.context import Context
+from pgtrickle.plan.analysis.delivered import NO_ORDER, Delivered
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import Operator
@@ -24,7 +25,7 @@ class Block:
 
     With `is_total` every row of the surrounding query has exactly one row here, also without a
     partner in the operator, whose columns are then null: an aggregate without GROUP BY. Its HAVING
-    is `condition`, over such padded columns.
+    is `condition`, over such padded columns. The rows arrive in `order`.
     """
 
     operator: Operator
@@ -32,6 +33,7 @@ class Block:
     correlated: tuple[Expression, ...] = ()
     is_total: bool = False
     condition: Expression | None = None
+    order: Delivered = NO_ORDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +51,21 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a block finds around it: outer columns, WITH queries, and the analysis itself."""
+    """What a block finds around it: outer columns, WITH queries, and the analysis itself.
+
+    Nobody reads the rows of the `is_outermost` block in their order.
+    """
 
     context: Context
     analyse: Callable[[exp.Expr, Surroundings], Block]
     outer: Scope | None = None
     named: Mapping[str, Named] = field(default_factory=dict)
     domain: Domain | None = None
+    is_outermost: bool = False
 
     def inside(self, outer: Scope | None) -> Surroundings:
         """The surroundings of a block within the one that offers `outer`."""
-        return replace(self, outer=outer, domain=None)
+        return replace(self, outer=outer, domain=None, is_outermost=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from sqlglot import exp
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.columns import is_exact, over_rows, result_column, type_over
 from pgtrickle.plan.analysis.context import Context, correlated, refuse
+from pgtrickle.plan.analysis.delivered import NO_ORDER, Delivered, reading
+from pgtrickle.plan.analysis.order_in_calls import depends_on_order, in_order
 from pgtrickle.plan.analysis.settle import Settler
 from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, is_integral
 from pgtrickle.plan.dialect import written
@@ -40,9 +42,11 @@ def checked_nulls(call: Call) -> None:
 
 
 class Calls:
-    """The aggregate calls of one block."""
+    """The aggregate calls of one block, whose rows arrive in `order`."""
 
-    def __init__(self, child: Operator, settler: Settler, context: Context) -> None:
+    def __init__(self, child: Operator, order: Delivered, settler: Settler, context: Context) -> None:
+        self._order = order
+        self._items = reading(order, child.names)
         self._context = context
         self._raw = child
         self._settler = settler
@@ -55,7 +59,7 @@ class Calls:
 
     def foresee(self, calls: Iterable[exp.Expr]) -> None:
         """Ask at once for the types of calls, and of what they aggregate."""
-        found = list(calls)
+        found = [self._in_order(call) for call in calls if Expression(call).columns <= self._raw.names]
         arguments = [Expression(value) for node in found if (value := _value(node)) is not None]
         wholes = [Expression(whole) for node in found for whole in _computed(node)]
         asked = [one for one in (*wholes, *arguments) if one.column is None]
@@ -66,11 +70,11 @@ class Calls:
 
     def rewritten(self, node: exp.Expr) -> exp.Expr:
         """A call as an expression over the groups."""
-        if not Expression(node).columns <= self._raw.names:
-            raise correlated(f"{Expression(node)}, which reads a surrounding query,")
-        call, condition = node, None
-        if isinstance(node, exp.Filter):
-            call, condition = node.this, node.expression.this
+        self._require_own(node)
+        call, condition = self._in_order(node), None
+        self._require_own(call)
+        if isinstance(call, exp.Filter):
+            call, condition = call.this, call.expression.this
         argument = _argument(call)
         if isinstance(call, exp.Avg) and self._is_exact(argument, needs_uniform=True):
             total = self._added("sum", exp.Sum(this=argument), argument, condition)
@@ -78,6 +82,20 @@ class Calls:
             return _quotient(total, count)
         function = self._exact_function(call, argument)
         return column(self._added(function, call, argument, condition).name).node
+
+    def _require_own(self, node: exp.Expr) -> None:
+        if not Expression(node).columns <= self._raw.names:
+            raise correlated(f"{Expression(node)}, which reads a surrounding query,")
+
+    def _in_order(self, node: exp.Expr) -> exp.Expr:
+        """The call, with or without FILTER, with the order of the rows spelled out if it matters."""
+        if self._order == NO_ORDER:
+            return node
+        if isinstance(node, exp.Filter):
+            return exp.Filter(this=self._in_order(node.this).copy(), expression=node.expression.copy())
+        if not depends_on_order(node, lambda value: self._type(Expression(value))):
+            return node
+        return in_order(node, self._order, self._items)
 
     def _exact_function(self, call: exp.Expr, argument: exp.Expr | None) -> str | None:
         """Which of the exact aggregates the call is, if Spark can compute it."""

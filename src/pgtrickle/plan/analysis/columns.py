@@ -8,6 +8,7 @@ from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.context import Context, correlated
+from pgtrickle.plan.analysis.functions_in import require_no_sets
 from pgtrickle.plan.analysis.settle import Settler, is_extending
 from pgtrickle.plan.carriers import carrier_of, decimal
 from pgtrickle.plan.expressions import Expression, column
@@ -40,6 +41,7 @@ def over_rows(expression: Expression) -> str:
 
 def result_column(context: Context, wish: str, expression: Expression, operator: Operator) -> Column:
     """The column for an expression over an operator."""
+    require_no_sets(expression, context)
     if not expression.columns <= operator.names:
         raise correlated(f"{expression}, which reads a surrounding query,")
     if expression.column is not None:

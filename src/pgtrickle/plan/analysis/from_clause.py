@@ -200,7 +200,7 @@ def _offered(node: exp.Expr, block: Block, before: Scope) -> Relations:
     """A block as a relation under the name it has in FROM."""
     shown = _renamed(node, block.outputs)
     scope = Scope({node.alias_or_name: dict(shown)}, outer=before)
-    return Relations(scope, [block.operator], list(block.correlated), visible=shown)
+    return Relations(scope, [block.operator], list(block.correlated), visible=shown, order=block.order)
 
 
 def _with_names(block: Block, names: tuple[str, ...]) -> Block:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.context import Context, refuse
-from pgtrickle.plan.analysis.scope import Scope
+from pgtrickle.plan.expressions import Expression
 
 
 def parts_here(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -63,6 +63,12 @@ def set_functions(node: exp.Expr, context: Context) -> list[exp.Expr]:
     return [part for part in found if not isinstance(part.parent, exp.Dot)]
 
 
+def require_no_sets(expression: Expression, context: Context) -> None:
+    """Refuse an expression that would make several rows where a row has one value."""
+    if set_functions(expression.node, context):
+        raise refuse("a function that returns sets in this place")
+
+
 def has_set_functions(node: exp.Select, context: Context) -> bool:
     """Whether the select list calls a function that returns a set."""
     return any(set_functions(item, context) for item in node.expressions)
@@ -76,10 +82,6 @@ def is_set_function(node: exp.Expr, context: Context) -> bool:
     return isinstance(call, exp.Anonymous) and call.name.lower() in context.definition.set_functions
 
 
-def check_levels(query: exp.Expr, scope: Scope, context: Context) -> None:
-    """Refuse aggregates in a subquery that aggregate rows of the surrounding query."""
-    for node in query.walk():
-        if is_aggregate(node, context) and not isinstance(node.parent, exp.Filter):
-            references = list(node.find_all(exp.Column))
-            if references and all(scope.find_named(reference) is not None for reference in references):
-                raise refuse("an aggregate of the surrounding query inside a subquery")
+def is_grouping(node: exp.Expr) -> bool:
+    """Whether the node is a call of GROUPING."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "grouping"

@@ -11,8 +11,16 @@ from pgtrickle.plan.analysis.aggregation import Grouping
 from pgtrickle.plan.analysis.block import Surroundings
 from pgtrickle.plan.analysis.context import refuse
 from pgtrickle.plan.analysis.correlation import keys
+from pgtrickle.plan.analysis.delivered import Delivered
 from pgtrickle.plan.analysis.functions_in import is_aggregate
-from pgtrickle.plan.analysis.grouping_sets import grouping_sets, is_plain, over_sets, told_apart
+from pgtrickle.plan.analysis.grouping_sets import (
+    grouping_sets,
+    is_plain,
+    over_sets,
+    require_distinct_keys,
+    told_apart,
+)
+from pgtrickle.plan.analysis.levels import belongs_to, calls_of
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments
 from pgtrickle.plan.dialect import written
@@ -27,11 +35,12 @@ LIFTED = "calls of the surrounding query"
 class Rows:
     """The rows that a select list is evaluated over.
 
-    For `correlated`, `is_total` and `condition` see `Block`.
+    For `correlated`, `order`, `is_total` and `condition` see `Block`.
     """
 
     attachments: Attachments
     correlated: tuple[Expression, ...]
+    order: Delivered
     is_total: bool = False
     condition: Expression | None = None
 
@@ -39,7 +48,7 @@ class Rows:
 class Groups:
     """The groups of one block; `given` is what stands for columns of a surrounding query.
 
-    `lifted` are calls that stand in subqueries but aggregate rows of this block.
+    `lifted` are calls that stand in subqueries but aggregate rows of this block, which arrive in `order`.
     """
 
     def __init__(
@@ -48,12 +57,15 @@ class Groups:
         scope: Scope,
         given: dict[str, Expression],
         lifted: dict[str, exp.Expr],
+        order: Delivered,
         surroundings: Surroundings,
     ) -> None:
         self._lifted = lifted
+        self._order = order
         self._group: exp.Group | None = node.args.get("group")
         self._having: exp.Having | None = node.args.get("having")
         self._places = list(_places(node))
+        self._shown = [item.unalias().unnest() for item in node.expressions]
         self._scope = scope
         self._given = given
         self._surroundings = surroundings
@@ -64,13 +76,20 @@ class Groups:
         found = keys(child, correlated, "GROUP BY or an aggregate", self._context)
         below = found.operator
         if self._group and not is_plain(self._group):
+            require_distinct_keys(self._group, self._shown)
             below, self._scope = told_apart(self._group, below, self._scope, self._context)
         inner = Attachments(below, self._scope, self._surroundings)
         # a subquery inside an aggregate is asked by each row, one beside it by each group
         asked = {written(call): inner.value(call) for call in self._asking()}
-        sets = grouping_sets(self._group, inner.value) if self._group else None
+
+        def key_value(node: exp.Expr) -> Expression:
+            asked[written(node)] = found = inner.value(node)
+            return found
+
+        sets = grouping_sets(self._group, key_value) if self._group else None
         is_total = sets is None and bool(correlated)
-        grouping = Grouping(inner.operator, self._given if sets is None else {}, self._context)
+        constants = self._given if sets is None else {}
+        grouping = Grouping(inner.operator, constants, self._order, self._context)
         names = {name: grouping.add_key(column(name)).name for name in found.names}
         for key in sets.keys if sets else ():
             grouping.add_key(key)
@@ -83,7 +102,7 @@ class Groups:
         grouping.foresee(self._scope.resolve(p) for p in self._places if not has_subquery(p))
         for place in self._places:
             self._collect(place, grouping, asked)
-        outside = {n: grouping.rewritten(self._scope.resolve(call)) for n, call in self._lifted.items()}
+        outside = {n: plain(call) for n, call in self._lifted.items()}
         operator: Operator = grouping.operator()
         if sets is not None and not (sets.is_plain and not grouping.bits):
             own = tuple(frozenset(grouping.add_key(key).name for key in keys) for keys in sets.sets)
@@ -97,16 +116,17 @@ class Groups:
     def _with_having(
         self, attachments: Attachments, correlated: tuple[Expression, ...], is_total: bool
     ) -> Rows:
+        order = self._order.passed_over()
         if self._having is None:
-            return Rows(attachments, correlated, is_total)
+            return Rows(attachments, correlated, order, is_total)
         if is_total:
-            return Rows(attachments, correlated, is_total, attachments.value(self._having.this))
+            return Rows(attachments, correlated, order, is_total, attachments.value(self._having.this))
         attachments.keep(self._having.this)
-        return Rows(attachments, (*correlated, *attachments.correlated))
+        return Rows(attachments, (*correlated, *attachments.correlated), order)
 
     def _asking(self) -> Iterator[exp.Expr]:
         """The aggregate calls with subqueries in them."""
-        for place in self._places:
+        for place in [*self._places, *self._lifted.values()]:
             yield from _calls_asking(place, self._surroundings)
 
     def _collect(self, node: exp.Expr, grouping: Grouping, asked: dict[str, Expression]) -> None:
@@ -125,22 +145,15 @@ class Groups:
                 self._collect(part, grouping, asked)
 
 
-def lifted_calls(
-    node: exp.Select, scope: Scope, surroundings: Surroundings
-) -> tuple[exp.Select, dict[str, exp.Expr]]:
+def lifted_calls(node: exp.Select, surroundings: Surroundings) -> tuple[exp.Select, dict[str, exp.Expr]]:
     """The query with columns instead of those calls in its subqueries that aggregate its own rows."""
     found: dict[str, exp.Expr] = {}
     node = node.copy()
-    for part in list(node.find_all(exp.Query)):
-        if part is node or not isinstance(part, exp.Select):
-            continue
-        for call in list(part.walk()):
-            references = list(call.find_all(exp.Column)) if is_aggregate(call, surroundings.context) else []
-            is_whole = not isinstance(call.parent, (exp.Filter, exp.WithinGroup, exp.Dot))
-            if references and is_whole and all(r.table and scope.has(r) for r in references):
-                name = f"call {len(found)}"
-                found[name] = call.copy()
-                call.replace(exp.column(name, table=LIFTED, quoted=True))
+    for call in calls_of(node, surroundings.context):
+        if belongs_to(call, node):
+            name = f"call {len(found)}"
+            found[name] = call.copy()
+            call.replace(exp.column(name, table=LIFTED, quoted=True))
     return node, found
 
 

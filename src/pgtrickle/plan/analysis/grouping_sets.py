@@ -15,6 +15,7 @@ from pgtrickle.plan.analysis.copying import copied
 from pgtrickle.plan.analysis.limits import MAX_GROUPING_SETS, exceeded
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.carriers import carrier_of
+from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Aggregate, Call, Column, Operator, Project, UnionAll
 
@@ -65,6 +66,21 @@ def told_apart(
             relations[relation] = {**relations[relation], name: value}
         taken |= value.columns
     return operator, replace(scope, relations=relations)
+
+
+def require_distinct_keys(group: exp.Group, shown: list[exp.Expr]) -> None:
+    """Refuse keys that the text of the query does not tell apart from other values.
+
+    A constant is null where its set is absent if it is the key, and only then; which of two equal columns
+    is the key is not in the text either.
+    """
+    texts = [written(item) for item in shown]
+    for item in group.expressions:
+        for key in (key for keys in _sets(item) for key in keys):
+            if key.find(exp.Column) is None:
+                raise refuse("a constant among grouping sets")
+            if texts.count(written(key.unnest())) > 1:
+                raise refuse("grouping sets with two columns of the same key")
 
 
 def grouping_sets(group: exp.Group, resolve: Callable[[exp.Expr], Expression]) -> GroupingSets:

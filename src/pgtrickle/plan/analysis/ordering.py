@@ -10,19 +10,11 @@ from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.columns import as_column, as_columns, result_column
 from pgtrickle.plan.analysis.context import Context, correlated, refuse
 from pgtrickle.plan.analysis.correlation import keys
+from pgtrickle.plan.analysis.delivered import Order
 from pgtrickle.plan.analysis.settle import Settler
 from pgtrickle.plan.expressions import Expression, column, is_null
 from pgtrickle.plan.lowering.constants import constant_number
 from pgtrickle.plan.operators import Distinct, Operator, Ordering, Project, Top
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """One item of an ORDER BY."""
-
-    value: Expression
-    is_descending: bool
-    has_nulls_first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +63,16 @@ def ordered_by(item: exp.Expr, value: Expression) -> Order:
     return Order(value, is_descending, bool(item.args.get("nulls_first")))
 
 
-def top(block: Block, order: list[Order], cut: Cut, context: Context) -> Block:
+def cut_in_order(block: Block, own: list[Order], cut: Cut, context: Context) -> Block:
+    """The rows that LIMIT and OFFSET leave of a block whose order is known; `own` is its ORDER BY."""
+    if cut.is_nothing:
+        return block
+    block.order.require("LIMIT or OFFSET without ORDER BY")
+    # rows are ties if they are equal by the query's own order
+    return _top(block, own if cut.has_ties else list(block.order.items), cut, context)
+
+
+def _top(block: Block, order: list[Order], cut: Cut, context: Context) -> Block:
     """The rows of the block that LIMIT and OFFSET leave, for each row of a surrounding query."""
     found = keys(block.operator, block.correlated, "LIMIT", context)
     operator, orderings = _orderings(found.operator, order, context)

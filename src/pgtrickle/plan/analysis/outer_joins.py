@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -10,6 +11,7 @@ from pgtrickle.plan.analysis.block import Surroundings
 from pgtrickle.plan.analysis.columns import as_column, type_over, with_match
 from pgtrickle.plan.analysis.context import Context, correlated, refuse
 from pgtrickle.plan.analysis.correlation import matched, matched_both_ways
+from pgtrickle.plan.analysis.delivered import of_several
 from pgtrickle.plan.analysis.relations import Relations
 from pgtrickle.plan.analysis.scalars import given
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
@@ -33,19 +35,22 @@ def together(left: Relations, right: Relations, merged: Mapping[str, Expression]
         [*left.deferred, *right.deferred],
         (*merged.items(), *rest),
         left.domain or right.domain,
+        left.order_beside(right),
     )
 
 
 def left_joined(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
     """LEFT JOIN: the rows of the left stay."""
     operator, padded_right, merged = _one_sided(left, right, node, surroundings)
-    return _with_leaf(together(left, padded_right, merged), operator, left.conditions)
+    found = _with_leaf(together(left, padded_right, merged), operator, left.conditions)
+    return replace(found, order=of_several([left.order, right.order]))
 
 
 def right_joined(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
     """RIGHT JOIN: a LEFT JOIN from the other side, except for the order of the columns."""
     operator, padded_left, merged = _one_sided(right, left, node, surroundings)
-    return _with_leaf(together(padded_left, right, merged), operator, right.conditions)
+    found = _with_leaf(together(padded_left, right, merged), operator, right.conditions)
+    return replace(found, order=of_several([left.order, right.order]))
 
 
 def full_joined(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
@@ -63,7 +68,8 @@ def full_joined(left: Relations, right: Relations, node: exp.Join, surroundings:
     pairs = Join(left_operator, right_operator, ())
     merged = merged_columns(lefts, rights, node, pairs, surroundings.context, is_either=True)
     operator = OuterJoin(left_operator, right_operator, found.on, found.condition, keeps_right=True)
-    return _with_leaf(together(lefts, rights, merged), operator, [])
+    both = _with_leaf(together(lefts, rights, merged), operator, [])
+    return replace(both, order=of_several([left.order, right.order]))
 
 
 def _with_leaf(relations: Relations, operator: Operator, conditions: list[Expression]) -> Relations:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.context import Context, refuse
 from pgtrickle.plan.analysis.domains import placed
+from pgtrickle.plan.analysis.expanding import with_expanded_keys
 from pgtrickle.plan.analysis.from_clause import relations_of
 from pgtrickle.plan.analysis.functions_in import has_aggregates
 from pgtrickle.plan.analysis.grouping import Groups, Rows, lifted_calls
 from pgtrickle.plan.analysis.limits import MAX_DEPTH, exceeded
-from pgtrickle.plan.analysis.ordering import cut_of, ordered_by, projected, top
+from pgtrickle.plan.analysis.ordering import cut_in_order, cut_of, ordered_by, projected
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.analysis.select_list import selected
 from pgtrickle.plan.analysis.set_operations import set_operation
@@ -27,7 +30,7 @@ __all__ = ["Block", "analysed", "parse", "projected"]
 def analysed(node: exp.Expr, context: Context) -> Block:
     """The operators of a whole query."""
     try:
-        return _analysed(node, Surroundings(context, _analysed))
+        return _analysed(node, Surroundings(context, _analysed, is_outermost=True))
     except RecursionError:
         raise exceeded("MAX_DEPTH", MAX_DEPTH) from None
 
@@ -40,9 +43,9 @@ def _analysed(node: exp.Expr, surroundings: Surroundings) -> Block:
     if isinstance(node, exp.Select):
         return _select(node, surroundings)
     if isinstance(node, exp.SetOperation):
-        return _cut(node, set_operation(node, surroundings), surroundings.context)
+        return _cut(node, set_operation(node, surroundings), surroundings)
     if isinstance(node, exp.Values):
-        return _cut(node, values_block(node, surroundings), surroundings.context)
+        return _cut(node, values_block(node, surroundings), surroundings)
     raise refuse(type(node).__name__.upper())
 
 
@@ -60,28 +63,32 @@ def _select(node: exp.Select, surroundings: Surroundings) -> Block:
     relations = relations_of(node, surroundings, own)
     if where := node.args.get("where"):
         relations.add_condition(where.this)
+    # PostgreSQL makes joins of the subqueries in a condition
+    order = relations.order.passed_over() if relations.deferred else relations.order
     operator, correlated = relations.joined(surroundings)
-    node, lifted = lifted_calls(node, relations.scope, surroundings)
+    node, operator = with_expanded_keys(node, operator, relations.scope, surroundings.context)
+    node, lifted = lifted_calls(node, surroundings)
     if (
         lifted
         or node.args.get("group")
         or node.args.get("having")
         or has_aggregates(node, surroundings.context)
     ):
-        rows = Groups(node, relations.scope, given, lifted, surroundings).rows(operator, correlated)
-    else:
-        rows = Rows(Attachments(operator, relations.scope, surroundings), correlated)
-    return selected(node, rows, surroundings.context)
+        groups = Groups(node, relations.scope, given, lifted, order, surroundings)
+        return selected(node, groups.rows(operator, correlated), surroundings)
+    rows = Rows(Attachments(operator, relations.scope, surroundings), correlated, order)
+    return selected(node, rows, surroundings)
 
 
-def _cut(node: exp.Expr, block: Block, context: Context) -> Block:
-    """A set operation or VALUES with its LIMIT and OFFSET."""
+def _cut(node: exp.Expr, block: Block, surroundings: Surroundings) -> Block:
+    """A set operation or VALUES in its order, with its LIMIT and OFFSET."""
     cut = cut_of(node)
-    if cut.is_nothing:
+    if cut.is_nothing and surroundings.is_outermost:
         return block
     items = node.args["order"].expressions if node.args.get("order") else []
-    order = [ordered_by(item, _output(item.this, block)) for item in items]
-    return top(block, order, cut, context)
+    own = [ordered_by(item, _output(item.this, block)) for item in items]
+    block = replace(block, order=block.order.refined(own))
+    return cut_in_order(block, own, cut, surroundings.context)
 
 
 def _output(node: exp.Expr, block: Block) -> Expression:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Domain, Outputs, Surroundings
+from pgtrickle.plan.analysis.delivered import NO_ORDER, Delivered, of_several
 from pgtrickle.plan.analysis.disjunctions import is_true
 from pgtrickle.plan.analysis.joining import join_tree
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
@@ -21,7 +22,8 @@ class Relations:
 
     `deferred` are conditions with subqueries in them, which need all relations joined first;
     `visible` are the columns in the order in which a name of the whole join would list them;
-    `domain` is one of the relations, if the block is evaluated for the values of one.
+    `domain` is one of the relations, if the block is evaluated for the values of one; `order` is the
+    one in which the rows arrive.
     """
 
     scope: Scope
@@ -30,6 +32,7 @@ class Relations:
     deferred: list[exp.Expr] = field(default_factory=list)
     visible: Outputs = ()
     domain: Domain | None = None
+    order: Delivered = NO_ORDER
 
     def take_domain(self) -> Domain | None:
         """The domain, if its rows are still a relation of their own here; they no longer are then."""
@@ -46,6 +49,11 @@ class Relations:
             self.domain = domain
             self.leaves.append(domain.operator)
             self.conditions.extend(domain.conditions)
+
+    def order_beside(self, right: Relations) -> Delivered:
+        """The order of these rows joined with those of `right`: theirs, if there is nothing else here."""
+        is_alone = all(self.domain is not None and leaf is self.domain.operator for leaf in self.leaves)
+        return right.order if is_alone else of_several([self.order, right.order])
 
     def add_condition(self, node: exp.Expr) -> None:
         """Let only rows through for which the condition, of ON or WHERE, is true."""

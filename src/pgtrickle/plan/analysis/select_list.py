@@ -6,63 +6,97 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from pgtrickle.plan.analysis.block import Block, Outputs
+from pgtrickle.plan.analysis.block import Block, Outputs, Surroundings
 from pgtrickle.plan.analysis.context import Context, refuse
+from pgtrickle.plan.analysis.delivered import Delivered, Order
+from pgtrickle.plan.analysis.expanding import Expansion, expanded
 from pgtrickle.plan.analysis.functions_in import set_functions
 from pgtrickle.plan.analysis.grouping import Rows
-from pgtrickle.plan.analysis.ordering import Order, cut_of, distinct, first_of_each, ordered_by, top
-from pgtrickle.plan.analysis.table_functions import table_function
+from pgtrickle.plan.analysis.ordering import cut_in_order, cut_of, distinct, first_of_each, ordered_by
+from pgtrickle.plan.analysis.scope import has_subquery
 from pgtrickle.plan.analysis.windows import Windows
 from pgtrickle.plan.dialect import written
-from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.expressions import Expression
 
 
-def selected(node: exp.Select, rows: Rows, context: Context) -> Block:
+def selected(node: exp.Select, rows: Rows, surroundings: Surroundings) -> Block:
     """The block of a query whose rows, grouped or not, are known."""
+    context = surroundings.context
     before = rows.attachments.operator
     outputs = tuple((item.alias_or_name, rows.attachments.value(item.unalias())) for item in node.expressions)
-    order = _order(node, outputs, rows)
+    is_expanding = any(set_functions(item, context) for item in _order_items(node))
+    is_unread = surroundings.is_outermost and _is_free(node) and not is_expanding
+    order = [] if is_unread else _order(node, outputs, rows)
     on = _distinct_on(node, rows)
     operator = rows.attachments.operator
+    if rows.attachments.may_fail and not cut_of(node).is_nothing:
+        raise refuse("a subquery under LIMIT or OFFSET that is an error if it has several rows")
     if rows.is_total:
         return _total(node, rows, outputs, is_attached=operator is not before, context=context)
-    block = Block(operator, outputs, rows.correlated)
+    arriving = rows.order
+    if order is None:
+        order, arriving = [], Delivered(is_lost=True)
+    block = Block(operator, outputs, rows.correlated, order=arriving)
     block, order, on = _windowed(block, order, on, context)
-    block = _with_set_functions(block, context)
+    expansion = Expansion(tuple(order), tuple(on), is_unread, _is_free(node), _is_distinct(node))
+    block, order = expanded(block, expansion, context)
     if on:
-        block = first_of_each(block, on, order, context)
+        if not order and not block.order.begins_with(on):
+            block.order.passed_over().require("DISTINCT ON without ORDER BY")
+        in_order = block.order.refined(order)
+        block = first_of_each(block, on, list(in_order.items), context)
+        block = replace(block, order=in_order)
     elif node.args.get("distinct"):
         shown = [expression for _, expression in block.outputs]
+        arriving = block.order.passed_over()
         block = distinct(block, context)
         order = [replace(item, value=_moved(item.value, shown, block)) for item in order]
-    cut = cut_of(node)
-    return block if cut.is_nothing else top(block, order, cut, context)
+        block = replace(block, order=arriving.refined(order))
+    else:
+        block = replace(block, order=block.order.refined(order))
+    return cut_in_order(block, order, cut_of(node), context)
 
 
-def _order(node: exp.Select, outputs: Outputs, rows: Rows) -> list[Order]:
-    clause = node.args.get("order")
+def _order(node: exp.Select, outputs: Outputs, rows: Rows) -> list[Order] | None:
+    """The items of ORDER BY; None if the order does not matter here, and is not simply known."""
     named = dict(reversed(outputs))
     # the same subquery must not be asked twice
     texts = [written(item.unalias().unnest()) for item in node.expressions]
     shown = dict(zip(texts, (expression for _, expression in outputs), strict=True))
     found: list[Order] = []
-    for item in clause.expressions if clause and not _is_free(node) else []:
+    for item in _order_items(node):
         bare = item.this
         if isinstance(bare, exp.Column) and not bare.table and bare.name in named:
-            found.append(ordered_by(item, named[bare.name]))
+            value = named[bare.name]
         elif written(bare.unnest()) in shown:
-            found.append(ordered_by(item, shown[written(bare.unnest())]))
+            value = shown[written(bare.unnest())]
+        elif _is_free(node) and (has_subquery(bare) or bare.find(exp.Window)):
+            return None
         else:
-            found.append(ordered_by(item, rows.attachments.value(bare)))
+            value = rows.attachments.value(bare)
+        if _is_free(node) and not isinstance(item, exp.Ordered):
+            return None
+        found.append(ordered_by(item, value))
     return found
 
 
+def _order_items(node: exp.Select) -> list[exp.Expr]:
+    clause = node.args.get("order")
+    return list(clause.expressions) if clause else []
+
+
 def _is_free(node: exp.Select) -> bool:
-    """Whether the order of the rows does not matter."""
-    distinct_clause = node.args.get("distinct")
-    has_on = isinstance(distinct_clause, exp.Distinct) and distinct_clause.args.get("on")
-    return cut_of(node).is_nothing and not has_on
+    """Whether the order of the rows does not matter for which rows there are."""
+    return cut_of(node).is_nothing and not _has_on(node)
+
+
+def _is_distinct(node: exp.Select) -> bool:
+    return bool(node.args.get("distinct")) and not _has_on(node)
+
+
+def _has_on(node: exp.Select) -> bool:
+    clause = node.args.get("distinct")
+    return isinstance(clause, exp.Distinct) and bool(clause.args.get("on"))
 
 
 def _distinct_on(node: exp.Select, rows: Rows) -> list[Expression]:
@@ -92,31 +126,23 @@ def _windowed(
 ) -> tuple[Block, list[Order], list[Expression]]:
     """The block with its window calls as columns."""
     expressions = [*(e for _, e in block.outputs), *(item.value for item in order), *on]
-    if not any(expression.node.find(exp.Window) for expression in expressions):
+    calls = [call for expression in expressions for call in expression.node.find_all(exp.Window)]
+    if not calls:
         return block, order, on
-    windows = Windows(block.operator, block.correlated, context)
+    # one window sorts the rows for itself, and another one gets them so
+    arriving = block.order if len({_sorting(call) for call in calls}) == 1 else block.order.passed_over()
+    windows = Windows(block.operator, block.correlated, arriving, context)
     outputs = tuple((name, windows.rewritten(e)) for name, e in block.outputs)
     order = [replace(item, value=windows.rewritten(item.value)) for item in order]
     on = [windows.rewritten(expression) for expression in on]
-    return Block(windows.operator(), outputs, windows.correlated), order, on
+    sorted_again = block.order.passed_over()
+    return Block(windows.operator(), outputs, windows.correlated, order=sorted_again), order, on
 
 
-def _with_set_functions(block: Block, context: Context) -> Block:
-    """A function in the select list that returns a set makes one row of each of its values."""
-    calls = {Expression(c): c for _, e in block.outputs for c in set_functions(e.node, context)}
-    if not calls:
-        return block
-    if len(calls) > 1:
-        raise refuse("several functions that return sets in one select list")
-    (call,) = calls
-    operator: Operator = table_function(block.operator, call, ["value"], context)
-    made = column(operator.columns[-1].name).node
-
-    def replaced(node: exp.Expr) -> exp.Expr:
-        return made.copy() if Expression(node) == call else node
-
-    outputs = tuple((name, Expression(e.node.copy().transform(replaced))) for name, e in block.outputs)
-    return replace(block, operator=operator, outputs=outputs)
+def _sorting(call: exp.Window) -> str:
+    """What rows are sorted by for a window call, as text."""
+    parts = [*(call.args.get("partition_by") or []), call.args.get("order")]
+    return ", ".join(written(part) for part in parts if part is not None)
 
 
 def _moved(value: Expression, shown: list[Expression], block: Block) -> Expression:

@@ -11,6 +11,7 @@ from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.context import Context, correlated
 from pgtrickle.plan.analysis.correlation import Keys, keys
+from pgtrickle.plan.analysis.delivered import of_several
 from pgtrickle.plan.analysis.domains import totalled
 from pgtrickle.plan.analysis.ordering import projected_with
 from pgtrickle.plan.carriers import carrier_of
@@ -29,7 +30,8 @@ def set_operation(node: exp.SetOperation, surroundings: Surroundings) -> Block:
         nodes = _arms(node.left, is_distinct) + _arms(node.right, is_distinct)
     else:
         nodes = [node.left, node.right]
-    arms, conditions = _projected([_arm(arm, surroundings) for arm in nodes], context)
+    blocks = [_arm(arm, replace(surroundings, is_outermost=False)) for arm in nodes]
+    arms, conditions = _projected(blocks, context)
     same = _of_one_type(arms, context)
     operator: Operator
     if isinstance(node, exp.Union):
@@ -43,7 +45,7 @@ def set_operation(node: exp.SetOperation, surroundings: Surroundings) -> Block:
     own = tuple(
         condition.substitute({old: column(new) for old, new in renamed.items()}) for condition in conditions
     )
-    return Block(operator, outputs, own)
+    return Block(operator, outputs, own, order=of_several([block.order for block in blocks]))
 
 
 def _arm(node: exp.Expr, surroundings: Surroundings) -> Block:

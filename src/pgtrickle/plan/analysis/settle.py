@@ -10,6 +10,7 @@ from sqlglot import exp
 from pgtrickle.model.carrier import Carrier
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.context import Context
+from pgtrickle.plan.analysis.functions_in import require_no_sets
 from pgtrickle.plan.analysis.nulls import is_strict, texts_of
 from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, verbatim
 from pgtrickle.plan.expressions import Expression, column
@@ -149,6 +150,7 @@ class Settler:
 
     def _column(self, scan: Scan, expression: Expression, carrier: Carrying) -> str:
         """The name of the scan's column for this expression, made if it is not there yet."""
+        require_no_sets(expression, self._context)
         raw_value = raw(scan, expression)
         name = expression.column
         pg_type = scan.column(name).type if name else self._type(scan, raw_value)

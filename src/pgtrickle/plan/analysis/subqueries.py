@@ -10,7 +10,7 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.context import Context, Correlated, refuse
 from pgtrickle.plan.analysis.domains import over_domain
-from pgtrickle.plan.analysis.functions_in import check_levels
+from pgtrickle.plan.analysis.levels import check_levels
 from pgtrickle.plan.analysis.marks import (
     Comparison,
     compared,
@@ -45,7 +45,8 @@ class _Question:
 class Attachments:
     """An operator to which the subqueries of the expressions over it are attached.
 
-    `plain` resolves expressions without subqueries, and those whose text is `known` to it.
+    `plain` resolves expressions without subqueries, and those whose text is `known` to it. It `may_fail`
+    if a subquery that is used as a value can have several rows.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Attachments:
         self._plain = plain or scope.resolve
         self.correlated: list[Expression] = []
         self._is_guarded = False
+        self.may_fail = False
         self._scope = scope
         self._surroundings = surroundings
         self._context = surroundings.context
@@ -81,6 +83,8 @@ class Attachments:
 
     def _condition(self, node: exp.Expr) -> exp.Expr:
         """A condition for which null is as good as false."""
+        if written(node.unnest()) in self._known:
+            return self._plain(node.unnest()).node
         if isinstance(node, exp.Paren):
             return exp.Paren(this=self._condition(node.this))
         if isinstance(node, (exp.And, exp.Or)):
@@ -121,7 +125,7 @@ class Attachments:
         """Attach the query as it is, or else for all values of its outer columns that there are."""
         before = self.operator
         self._context.count_subquery()
-        check_levels(query, self._scope, self._context)
+        check_levels(query, self._context)
         taken = set(self._context.taken)
         try:
             inner = self._surroundings.inside(self._scope)
@@ -140,8 +144,12 @@ class Attachments:
         return mark.node
 
     def _scalar(self, block: Block) -> exp.Expr:
-        if self._is_guarded and may_be_several(block):
-            raise refuse("a subquery in CASE, COALESCE, AND or OR that is an error if it has several rows")
+        if may_be_several(block):
+            self.may_fail = True
+            if self._is_guarded:
+                raise refuse(
+                    "a subquery in CASE, COALESCE, AND or OR that is an error if it has several rows"
+                )
         found = attached_row(self.operator, block, self._context)
         self.operator = found.operator
         return found.value(0).node.copy()
@@ -179,7 +187,7 @@ class Attachments:
             self.operator, found = answer(self.operator, comparison, self._context)
             return found.node
 
-        return self._with(for_membership(question.query), attach)
+        return self._with(for_membership(question.query, self._context), attach)
 
     def _total(self, comparison: Comparison, *, is_refuted: bool) -> exp.Expr:
         """ANY over the one row that there always is, if its condition holds."""

@@ -7,7 +7,9 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.columns import as_column, type_over
 from pgtrickle.plan.analysis.context import Context, refuse
 from pgtrickle.plan.analysis.correlation import keys
+from pgtrickle.plan.analysis.delivered import Delivered, reading
 from pgtrickle.plan.analysis.functions_in import bare_call
+from pgtrickle.plan.analysis.order_in_calls import window_in_order
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
@@ -43,9 +45,12 @@ def _spell_out(window: exp.Window, definitions: dict[str, exp.Window]) -> None:
 
 
 class Windows:
-    """The window calls of one block, whose rows are those of an operator."""
+    """The window calls of one block, whose rows are those of an operator and arrive in `order`."""
 
-    def __init__(self, operator: Operator, correlated: tuple[Expression, ...], context: Context) -> None:
+    def __init__(
+        self, operator: Operator, correlated: tuple[Expression, ...], order: Delivered, context: Context
+    ) -> None:
+        self._order = order
         self._context = context
         found = keys(operator, correlated, "a window function", context)
         self._operator = found.operator
@@ -72,6 +77,7 @@ class Windows:
         return node
 
     def _call(self, node: exp.Window) -> str:
+        window_in_order(node, self._order, reading(self._order, self._operator.names))
         names = [self._column(part) for part in node.args.get("partition_by") or []]
         partition = tuple(sorted({*names, *self._keys}))
         node.set("partition_by", [column(name).node for name in dict.fromkeys([*names, *self._keys])])
