@@ -16,13 +16,16 @@ def grouped(draw: Draw, scope: Scope, source: str) -> Query:
     calls = dict(aggregate(draw, scope) for _ in range(draw.randint(1, 3)))
     shown = {key: kind for key, kind in keys.items() if draw.chance(0.9)} | calls
     if has_sets:
-        shown |= {f"grouping({', '.join(keys)})": "int"}
+        told = f"grouping({', '.join(keys)})"
+        shown |= {f"(select {told})" if draw.chance(0.2) else told: "int"}
     above, clause = dict[str, str](), ""
     groups = Scope({**keys, **calls}, scope.outer, scope.depth)
     if keys and not has_sets and draw.chance(0.12):
         above, clause = windowed(draw, groups, list(keys))
     if draw.chance(0.15):
         shown |= _computed(draw, groups)
+    if draw.chance(0.08):
+        shown |= _lifted(draw, scope)
     having = f" having {_test(draw, groups, scope)}" if draw.chance(0.3) else ""
     outputs = {draw.alias(n): item for n, item in enumerate((shown | above).items())}
     listed = ", ".join(f"{expression} as {alias}" for alias, (expression, _) in outputs.items())
@@ -40,6 +43,8 @@ def _keys(draw: Draw, scope: Scope) -> Columns:
         key = value(draw, kind, scope.alone, fuel=1)
         if any(name in key for name in scope.own):
             keys[key] = kind
+    if count and draw.chance(0.02):
+        keys["(2 + 3)"] = "int"
     return keys
 
 
@@ -60,6 +65,16 @@ def _computed(draw: Draw, groups: Scope) -> Columns:
     """Something computed of keys and aggregates, perhaps with a subquery."""
     kind = draw.choice(["int", "big", "wide", "text", "bool"])
     return {value(draw, kind, groups, fuel=2): kind}
+
+
+def _lifted(draw: Draw, scope: Scope) -> Columns:
+    """An aggregate of this query that stands in a subquery, perhaps over what another subquery says."""
+    names = [name for name, kind in scope.own.items() if kind == "int" and "(" not in name]
+    if names and scope.depth and draw.chance(0.4):
+        inner = draw.scalar(draw, Scope(scope.own, {}, scope.depth - 1), ["int"])
+        return {f"(select max(({inner})))": "int"} if any(name in inner for name in names) else {}
+    call, kind = aggregate(draw, scope)
+    return {f"(select {call})": kind}
 
 
 def _test(draw: Draw, groups: Scope, scope: Scope) -> str:

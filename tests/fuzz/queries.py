@@ -8,6 +8,7 @@ from tests.fuzz.aggregates import aggregate
 from tests.fuzz.drawing import Draw, Query, Scope
 from tests.fuzz.expressions import condition, literal, value
 from tests.fuzz.grouping import grouped
+from tests.fuzz.orders import expanded, in_order
 from tests.fuzz.relations import Relations, relations
 from tests.fuzz.tables import Columns, Table
 from tests.fuzz.windows import windowed
@@ -169,6 +170,18 @@ def _unordered(draw: Draw, found: Query) -> str:
     return f"select * from ({found.sql}) {draw.name('r')}" if found.is_ordered else found.sql
 
 
+def _in_order(draw: Draw, depth: int, outer: Columns) -> Query:
+    """What depends on the order of a subquery."""
+    return in_order(draw, draw.choice([_rows, _rows, _groups, _distinct])(draw, depth, {}))
+
+
+def _expanded(draw: Draw, depth: int, outer: Columns) -> Query:
+    """Functions that return sets in the select list."""
+    source, where = _source(draw, depth, outer, FEW)
+    shown = [name for name, kind in source.columns.items() if kind in KINDS]
+    return expanded(draw, draw.some(shown, 1, 2), source.columns, f" from {source.sql}{where}")
+
+
 def _constants(draw: Draw, depth: int, outer: Columns) -> Query:
     """Some of many equal rows, so that it does not matter which; or all rows, under a limit far away."""
     source, where = _source(draw, depth, outer, FEW)
@@ -232,4 +245,6 @@ SHAPES: dict[Shape, float] = {
     _set_operation: 1.5,
     _limited: 0.3,
     _constants: 0.15,
+    _in_order: 0.9,
+    _expanded: 0.5,
 }

@@ -83,6 +83,8 @@ def _item(draw: Draw, depth: int, outer: Columns, left: Columns, subquery: Subqu
     kind = draw.weighted(options)
     if kind == "subquery":
         found = subquery(draw, depth - 1, outer if draw.chance(0.2) else {})
+        if draw.chance(0.08):
+            found = _with_unread(draw, found)
         return Relations(f"({found.sql})", found.columns).renamed(draw.name("r"))
     if kind == "lateral":
         found = subquery(draw, depth - 1, {**outer, **left})
@@ -91,6 +93,13 @@ def _item(draw: Draw, depth: int, outer: Columns, left: Columns, subquery: Subqu
         return _called(draw, kind, left)
     table = draw.choice(draw.tables)
     return Relations(table.name, table.columns).renamed(draw.name("r"))
+
+
+def _with_unread(draw: Draw, found: Query) -> Query:
+    """The query with one more column that nobody reads: a subquery that may have several rows."""
+    table, name = draw.choice(draw.tables), draw.name("r")
+    unread = f"(select {next(iter(table.columns))} from {table.name}) as unread"
+    return Query(f"select {name}.*, {unread} from ({found.sql}) {name}", found.columns)
 
 
 def _called(draw: Draw, kind: str, left: Columns) -> Relations:

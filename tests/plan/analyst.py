@@ -38,6 +38,7 @@ create aggregate total(int) (sfunc = int4pl, stype = int, initcond = '0');
 create view in_order as select id, k, x from t order by x desc, id;
 create function the_latter(int, int) returns int language sql immutable as 'select $2';
 create aggregate last_one(int) (sfunc = the_latter, stype = int);
+create operator === (leftarg = int, rightarg = int, function = int4eq);
 create type pair as (a int, b text);
 create function pairs(value int) returns setof pair language sql immutable
     as 'select n, n::text from generate_series(1, value) as n';

@@ -67,7 +67,7 @@ FOLLOWED = (
 
 
 TABLES = """
-create table t(a int, b int, arr int[]);
+create table t(a int, b int, arr int[], id int primary key);
 create table u(a int);
 create function numbers_from(int) returns setof int language sql immutable
     as 'select generate_series($1, 1000000000)';

@@ -78,7 +78,7 @@ def parsed(text: str) -> exp.Expr | None:
 def _as_meant(tree: exp.Expr) -> exp.Expr:
     """The tree with what the parser takes for something else, also inside of one another."""
     for node in reversed(list(tree.walk())):
-        meant = _with_quantifier(_with_negation(node))
+        meant = _with_rows(_with_quantifier(_with_negation(node)))
         if node is tree:
             return meant
         if meant is not node:
@@ -99,6 +99,14 @@ def _with_quantifier(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Anonymous) and isinstance(node.this, str) and node.this.lower() == "all":
         (array,) = node.expressions
         return exp.All(this=exp.Paren(this=array))
+    return node
+
+
+def _with_rows(node: exp.Expr) -> exp.Expr:
+    """`x IN (VALUES …)` with a query, if its rows read columns; the parser makes it a list of one value."""
+    rows = node.expressions[0] if isinstance(node, exp.In) and node.expressions else None
+    if isinstance(rows, exp.Values) and rows.find(exp.Column):
+        return exp.In(this=node.this, query=exp.Subquery(this=rows))
     return node
 
 

@@ -91,7 +91,7 @@ def require_ends(op: Operator, *, is_cut: bool = False, is_probed: bool = False)
 def _require_end_of(op: Operator) -> None:
     if isinstance(op, Recursive) and not _surely_ends(op):
         raise refuse("a recursion that may never end, below LIMIT, EXISTS, IN or ANY,")
-    if isinstance(op, TableFunction) and not _is_bounded(op.call.node):
+    if isinstance(op, TableFunction) and not is_bounded(op.call.node):
         raise refuse(f"{op.call}, which may never end, below LIMIT, EXISTS, IN or ANY,")
 
 
@@ -193,15 +193,19 @@ def _is_raised(output: Expression, name: str) -> bool:
     return columns == [name] and len(numbers) == 1 and numbers[0].isdigit() and int(numbers[0]) > 0
 
 
-def _is_bounded(call: exp.Expr) -> bool:
+def is_bounded(call: exp.Expr) -> bool:
     """Whether a set-returning function surely returns few rows: for each part of a value at most one."""
     node = call.unnest()
     if isinstance(node, exp.Alias):
-        return _is_bounded(node.this)
+        return is_bounded(node.this)
+    if isinstance(node, exp.Select):
+        # a call that is taken apart into the fields of its rows
+        source = node.args["from_"].this
+        return not source.args.get("db") and is_bounded(source.this)
     if isinstance(node, exp.Anonymous):
         match node.name.lower():
             case "rows from":
-                return all(_is_bounded(part) for part in node.expressions)
+                return all(is_bounded(part) for part in node.expressions)
             case "generate_series":
                 return _is_short([constant_number(given) for given in node.expressions])
             case name:

@@ -235,10 +235,16 @@ select q.key from (select (jsonb_each(j)).key from t) q;
 select id, (jsonb_each(j)).* from t;
 
 -- field of a function under a limit
-select id, (pairs(x)).a + 1 as a, (pairs(x)).b from t order by id limit 3;
+select id, upper((jsonb_each_text(j)).key) as a, (jsonb_each_text(j)).value from t order by id limit 3;
+
+-- fields of a function of one's own
+select id, (pairs(x)).a + 1 as a, (pairs(x)).b from t;
 
 -- rows of a function in the select list
 select id, pairs(x) as p from t;
 
 -- condition on a function in the select list
 select * from (select id, unnest(arr) as v, x from t) q where v > 1 and x < 3;
+
+-- rows of several functions side by side
+select t.id, z.a, z.b, z.o from t, rows from (unnest(array[3, 4]), generate_series(1, 3)) with ordinality as z(a, b, o);

@@ -235,3 +235,9 @@ where (k in (select y from u where (b is not true) is not true)) is not true;
 
 -- a quantifier inside of another
 select id from t where k <> all (array[case when x <> all (array[1, k]) then 1 else 2 end]);
+
+-- among values that are columns
+select id from t where x in (values (t.k), (1));
+
+-- among values of a surrounding query
+select t.id, q.y from t, lateral (select y from u where u.y in (values (t.x), (1))) q;

@@ -129,4 +129,4 @@ select distinct generate_series(1, x) as g from t order by g desc limit 2;
 select array_agg(g) as a from (select generate_series(1, x) as g from t order by id desc) q;
 
 -- array of the first rows of a function
-select array_agg(g) as a from (select generate_series(1, x) as g from t order by id desc limit 4) q;
+select array_agg(g) as a from (select unnest(arr) as g from t order by id desc limit 4) q;

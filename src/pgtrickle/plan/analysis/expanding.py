@@ -21,6 +21,7 @@ from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.analysis.table_functions import table_function
 from pgtrickle.plan.analysis.uniqueness import row_key
 from pgtrickle.plan.dialect import written
+from pgtrickle.plan.endless import is_bounded
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator
 
@@ -64,6 +65,8 @@ def expanded(block: Block, around: Expansion, context: Context) -> tuple[Block, 
     order = [replace(item, value=made.over(item.value)) for item in around.order]
     delivered = block.order if is_sorted_before else block.order.passed_over()
     if made.number is not None:
+        if not around.is_free and not is_bounded(call.node):
+            raise refuse(f"{call}, which may never end, below LIMIT, EXISTS, IN or ANY,")
         delivered = _together(block, arriving, made.number, is_free=around.is_free)
     return replace(block, operator=made.operator, outputs=outputs, order=delivered), order
 

@@ -83,8 +83,10 @@ def _value(last: exp.Expr) -> exp.Expr:
     return last.expressions[0] if isinstance(last, exp.Distinct) else last
 
 
-def window_in_order(node: exp.Window, order: Delivered, items: tuple[Order, ...]) -> None:
-    """Spell out the order of the rows in a window call, if its value depends on it."""
+def window_in_order(
+    node: exp.Window, order: Delivered, items: tuple[Order, ...], key: tuple[str, ...] | None
+) -> None:
+    """Spell out the order of the rows, which the `key` identifies, if a window call depends on it."""
     if not items and not order.is_lost:
         return
     call = node.this.this if isinstance(node.this, exp.Filter) else node.this
@@ -92,28 +94,32 @@ def window_in_order(node: exp.Window, order: Delivered, items: tuple[Order, ...]
     spec: exp.WindowSpec | None = node.args.get("spec")
     kind = str(spec.args.get("kind") or "").upper() if spec else ""
     own = list(node.args["order"].expressions) if node.args.get("order") else []
-    is_plain = isinstance(call, (exp.Count, exp.Min, exp.Max, exp.Sum, exp.Avg))
-    is_any = name in _BY_PEERS or (is_plain and kind != "ROWS" and name not in _FRAMELESS)
-    if is_any or (own and name not in _FRAMELESS):
-        return
-    if not own:
-        order.require(f"{written(node)} without ORDER BY")
-        partition = [Expression(part) for part in node.args.get("partition_by") or []]
-        if not order.begins_with(partition):
-            # rows are sorted by the partition first, and ties need not stay as they are
-            raise refuse(
-                f"{written(node)} without ORDER BY over a subquery with ORDER BY whose order may not be kept"
-            )
-    if not items:
-        return
-    if spec is not None and spec.args.get("exclude"):
-        raise refuse(f"{written(node)} over a subquery with ORDER BY")
     known = {written(item.this) for item in own}
     more = [item.node() for item in items if written(item.value.node) not in known]
-    node.set("order", exp.Order(expressions=[*own, *more]))
+    if key is not None and {Expression(item.this).column for item in own} >= set(key):
+        more = []
+    is_plain = isinstance(call, (exp.Count, exp.Min, exp.Max, exp.Sum, exp.Avg))
+    if name in _BY_PEERS or (is_plain and kind != "ROWS") or (own and not more):
+        return
+    is_excluding = spec is not None and spec.args.get("exclude")
+    if (own and name not in _FRAMELESS) or is_excluding:
+        # a frame ends with rows that are equal in order, which more order would tell apart
+        raise refuse(f"{written(node)}, whose ties may be in the order of a subquery,")
+    if not own:
+        _require_unsorted(node, order)
+    if more:
+        node.set("order", exp.Order(expressions=[*own, *more]))
     if name not in _FRAMELESS and kind != "ROWS":
         # without an order all rows are equal, so that every frame was the whole partition
         whole = exp.WindowSpec(
             kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="UNBOUNDED", end_side="FOLLOWING"
         )
         node.set("spec", whole)
+
+
+def _require_unsorted(node: exp.Window, order: Delivered) -> None:
+    """Refuse a call without ORDER BY if PostgreSQL sorts its rows by the partition: ties need not stay."""
+    what = f"{written(node)} without ORDER BY"
+    order.require(what)
+    if not order.begins_with([Expression(part) for part in node.args.get("partition_by") or []]):
+        order.passed_over().require(what)

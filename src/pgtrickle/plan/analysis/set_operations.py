@@ -9,7 +9,7 @@ from sqlglot import exp
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.block import Block, Surroundings
-from pgtrickle.plan.analysis.context import Context, correlated
+from pgtrickle.plan.analysis.context import Context, correlated, refuse
 from pgtrickle.plan.analysis.correlation import Keys, keys
 from pgtrickle.plan.analysis.delivered import of_several
 from pgtrickle.plan.analysis.domains import totalled
@@ -31,6 +31,8 @@ def set_operation(node: exp.SetOperation, surroundings: Surroundings) -> Block:
     else:
         nodes = [node.left, node.right]
     blocks = [_arm(arm, replace(surroundings, is_outermost=False)) for arm in nodes]
+    if not blocks[0].outputs:
+        raise refuse("a set operation of rows without columns")
     arms, conditions = _projected(blocks, context)
     same = _of_one_type(arms, context)
     operator: Operator

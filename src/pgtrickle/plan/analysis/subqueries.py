@@ -207,6 +207,8 @@ def _question(node: exp.Expr) -> _Question | None:
         return _Question(_values(node.this), exp.EQ, node.args["query"], is_all=False)
     operand = node.expression if isinstance(node, exp.Binary) else None
     if isinstance(operand, (exp.Any, exp.All)) and isinstance(operand.this, exp.Query):
+        if isinstance(node, exp.Operator):
+            raise refuse("a comparison with a subquery by an operator outside of pg_catalog")
         is_all = isinstance(operand, exp.All)
         return _Question(_values(node.this), type(node), operand.this, is_all)
     return None

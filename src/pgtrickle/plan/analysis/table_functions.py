@@ -125,11 +125,9 @@ def _call(item: exp.Expr) -> tuple[exp.Expr, list[str], bool]:
     names = [c.name for c in columns]
     has_ordinality = bool(item.args.get("ordinality"))
     if isinstance(item, exp.Table) and item.args.get("rows_from"):
-        calls = [_defined(part.this, part.args.get("alias")) for part in item.args["rows_from"]]
+        calls = [_defined(_called(part), part.args.get("alias")) for part in item.args["rows_from"]]
         return _rows_from(calls), names, has_ordinality
-    call = item.copy() if isinstance(item, exp.Unnest) else item.this.copy()
-    if isinstance(item, exp.Table) and item.args.get("db"):
-        call = exp.Dot(this=item.args["db"].copy(), expression=call)
+    call = _called(item)
     if isinstance(call, exp.Unnest):
         offset = call.args.get("offset")
         if isinstance(offset, exp.Identifier):
@@ -141,6 +139,14 @@ def _call(item: exp.Expr) -> tuple[exp.Expr, list[str], bool]:
         # there a definition of columns and names for them can both stand
         call = _rows_from([_defined(call, alias)])
     return call, names, has_ordinality
+
+
+def _called(item: exp.Expr) -> exp.Expr:
+    """The call of an item of FROM, with the schema of its function."""
+    call = item.copy() if isinstance(item, exp.Unnest) else item.this.copy()
+    if isinstance(item, exp.Table) and item.args.get("db"):
+        return exp.Dot(this=item.args["db"].copy(), expression=call)
+    return call
 
 
 def _rows_from(calls: list[exp.Expr]) -> exp.Expr:

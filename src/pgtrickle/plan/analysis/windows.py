@@ -10,6 +10,7 @@ from pgtrickle.plan.analysis.correlation import keys
 from pgtrickle.plan.analysis.delivered import Delivered, reading
 from pgtrickle.plan.analysis.functions_in import bare_call
 from pgtrickle.plan.analysis.order_in_calls import window_in_order
+from pgtrickle.plan.analysis.uniqueness import row_key
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
@@ -77,7 +78,8 @@ class Windows:
         return node
 
     def _call(self, node: exp.Window) -> str:
-        window_in_order(node, self._order, reading(self._order, self._operator.names))
+        items = reading(self._order, self._operator.names)
+        window_in_order(node, self._order, items, row_key(self._operator))
         names = [self._column(part) for part in node.args.get("partition_by") or []]
         partition = tuple(sorted({*names, *self._keys}))
         node.set("partition_by", [column(name).node for name in dict.fromkeys([*names, *self._keys])])
