@@ -1,10 +1,33 @@
-"""Whether it is safe to write to a stream table, which belongs to somebody else."""
+"""Whether it is safe to read and to write tables that belong to somebody else."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pgtrickle.model.errors import CommandRefused, RightLost
-from pgtrickle.model.stream_table import StreamTable
+from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, sql
+
+
+def untrusted_reads(
+    connection: Connection, tables: Sequence[StreamTableId]
+) -> dict[StreamTableId, CommandRefused]:
+    """The stream tables whose refresh would run code of others before it writes, each with its refusal.
+
+    It may be in their queries, or attached to their sources: PostgreSQL evaluates parts of index expressions,
+    constraints and the like while it plans a query.
+    """
+    rows = connection.execute(
+        "select t.id, pgtrickle.untrusted_reads(t.id) from unnest(%s::bigint[]) as t(id)", (list(tables),)
+    ).fetchall()
+    return {StreamTableId(table): _unreadable(code) for table, code in rows if code}
+
+
+def _unreadable(code: str) -> CommandRefused:
+    return CommandRefused(
+        f"a refresh would run code of others with the rights of the sidecar: {code}",
+        hint="let an administrator take the function over, or drop what calls it",
+    )
 
 
 def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
@@ -17,12 +40,15 @@ def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
     rows = connection.execute(
         "select (select string_agg(code, '; ') from pgtrickle.untrusted_code(t.id) code),"
         " (select string_agg(lost, '; ') from pgtrickle.lost_rights(t.pgt_id) lost),"
+        " pgtrickle.untrusted_reads(t.pgt_id),"
         " row_security_active(t.id), current_user"
         " from unnest(%s::oid[], %s::bigint[]) with ordinality as t(id, pgt_id, position)"
         " order by t.position",
         ([table.relation for table in tables], [table.id for table in tables]),
     ).fetchall()
-    for table, (code, lost, hides_rows, role) in zip(tables, rows, strict=True):
+    for table, (code, lost, read_code, hides_rows, role) in zip(tables, rows, strict=True):
+        if read_code:
+            raise _unreadable(read_code)
         if code:
             raise CommandRefused(
                 f"{table.name} would run code of others with the rights of {role}: {code}",

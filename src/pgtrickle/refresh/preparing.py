@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pgtrickle.catalog.dependencies import changed, reanalyse
 from pgtrickle.catalog.outcomes import set_compiled
 from pgtrickle.catalog.tables import some_stream_tables, stream_table
+from pgtrickle.catalog.trust import untrusted_reads
 from pgtrickle.model.errors import Busy, PgTrickleError, SourceChanged, UnknownStreamTable
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import Status, StreamTable, StreamTableId
@@ -26,11 +27,14 @@ def prepared_all(
     compared: set[Source] = set()
     with engine.connection() as connection:
         known = {table.id: table for table in some_stream_tables(connection, ids)}
+        unreadable = untrusted_reads(connection, ids)
     for table in known.values():
         # somebody may have emptied all caches
         engine.notice_generation(table.cache_generation)
     for table in (known[table_id] for table_id in ids if table_id in known):
         try:
+            if table.id in unreadable:
+                raise unreadable[table.id]
             found = _compiled_before(engine, table)
             ready = (table, found) if found else prepared(engine, table.id)
             if table.status is not Status.SUSPENDED:

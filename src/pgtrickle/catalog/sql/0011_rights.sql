@@ -1,6 +1,7 @@
 -- 0011_rights: which rights a stream table lives by, and fewer ways to act with the rights of the sidecar.
 -- `pgt_rights` has, for each stream table, what its query reads: as the owner of the stream table where
--- `through` is 0, else as the owner of that view. `last_proof` is the proof of ownership used last.
+-- `through` is 0, else as the owner of that view. `last_proof` is the proof of ownership used last;
+-- `reached_classes` and `reached_objects` are what its query relies on besides relations.
 
 create table pgtrickle.pgt_rights (
     pgt_id bigint not null references pgtrickle.pgt_stream_tables on delete cascade,
@@ -10,7 +11,10 @@ create table pgtrickle.pgt_rights (
     primary key (pgt_id, through, relation_id)
 );
 
-alter table pgtrickle.pgt_stream_tables add column last_proof text;
+alter table pgtrickle.pgt_stream_tables
+    add column last_proof text,
+    add column reached_classes oid[] not null default '{}',
+    add column reached_objects oid[] not null default '{}';
 
 -- a reason may quote a value from a row
 revoke select (reason) on pgtrickle.pgt_refresh_history from public;

@@ -174,8 +174,8 @@ begin
                     pg_get_userbyid(pgtrickle.sidecar_role()), reached.objid::regprocedure);
         end if;
     end loop;
-    select c.code into code from pgtrickle.relations_of(query_view, reader) r
-    cross join lateral pgtrickle.untrusted_reading(r.relation_id) c(code) limit 1;
+    select c.code into code from pgtrickle.untrusted_reading(
+        array(select r.relation_id from pgtrickle.relations_of(query_view, reader) r)) c(code) limit 1;
     if code is not null then
         perform pgtrickle.refuse_reading(code);
     end if;

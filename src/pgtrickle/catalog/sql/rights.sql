@@ -44,13 +44,17 @@ as $$
     from named group by through, relation_id
 $$;
 
--- note_rights: remember what the query of a stream table reads, and as whom.
+-- note_rights: remember what the query of a stream table reads, as whom, and whose code it may run.
 create or replace function pgtrickle.note_rights(id bigint, query_view oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
     delete from pgtrickle.pgt_rights r where r.pgt_id = id;
     insert into pgtrickle.pgt_rights (pgt_id, through, relation_id, columns)
     select id, n.through, n.relation_id, n.columns from pgtrickle.needed_rights(query_view) n;
+    update pgtrickle.pgt_stream_tables s set reached_classes = o.classids, reached_objects = o.objids
+    from (select coalesce(array_agg(r.classid), '{}') as classids, coalesce(array_agg(r.objid), '{}') as objids
+        from pgtrickle.reached_objects(query_view, 0) r where r.classid <> 'pg_class'::regclass) o
+    where s.pgt_id = id;
 $$;
 
 -- note_missing_rights: the same for stream tables of a version that did not remember it.

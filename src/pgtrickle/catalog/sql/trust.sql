@@ -29,103 +29,113 @@ as $$
     where c.classid = 'pg_proc'::regclass and not pgtrickle.is_trusted(p.proowner)
 $$;
 
--- attached_trees: the expressions that belong to a table, each with the name of what it belongs to.
+-- attached_trees: the expressions that belong to a table and name an object of users, each with the name of what
+-- it belongs to. Most name none, and are passed over at once: every write to a stream table asks this.
 create or replace function pgtrickle.attached_trees(relation_id oid) returns table (what text, tree text)
-language sql stable rows 5 set search_path = pg_catalog, pg_temp
+language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
-    select format('column %I', a.attname), e.adbin::text
-    from pg_attrdef e join pg_attribute a on a.attrelid = e.adrelid and a.attnum = e.adnum
-    where e.adrelid = relation_id
-    union all
-    select format('constraint %I', k.conname), k.conbin::text from pg_constraint k
-    where k.conrelid = relation_id and k.conbin is not null
-    union all
-    select format('index %I', c.relname), concat(i.indexprs::text, i.indpred::text)
-    from pg_index i join pg_class c on c.oid = i.indexrelid
-    where i.indrelid = relation_id and (i.indexprs is not null or i.indpred is not null)
-    union all
-    select format('trigger %I', t.tgname), t.tgqual::text from pg_trigger t
-    where t.tgrelid = relation_id and t.tgqual is not null and t.tgenabled <> 'D'
-    union all
-    select format('policy %I', y.polname), concat(y.polqual::text, y.polwithcheck::text) from pg_policy y
-    where y.polrelid = relation_id
-    union all
-    select format('statistics %I', x.stxname), x.stxexprs::text from pg_statistic_ext x
-    where x.stxrelid = relation_id and x.stxexprs is not null
-    union all
-    select 'partition key', t.partexprs::text from pg_partitioned_table t
-    where t.partrelid = relation_id and t.partexprs is not null
+begin
+    return query select t.what, t.tree from (
+        select format('column %I', a.attname), e.adbin::text
+        from pg_attrdef e join pg_attribute a on a.attrelid = e.adrelid and a.attnum = e.adnum
+        where e.adrelid = relation_id
+        union all
+        select format('constraint %I', k.conname), k.conbin::text from pg_constraint k
+        where k.conrelid = relation_id and k.conbin is not null
+        union all
+        select format('index %I', c.relname), concat(i.indexprs::text, i.indpred::text)
+        from pg_index i join pg_class c on c.oid = i.indexrelid
+        where i.indrelid = relation_id and (i.indexprs is not null or i.indpred is not null)
+        union all
+        select format('trigger %I', t.tgname), t.tgqual::text from pg_trigger t
+        where t.tgrelid = relation_id and t.tgqual is not null and t.tgenabled <> 'D'
+        union all
+        select format('policy %I', y.polname), concat(y.polqual::text, y.polwithcheck::text) from pg_policy y
+        where y.polrelid = relation_id
+        union all
+        select format('statistics %I', x.stxname), x.stxexprs::text from pg_statistic_ext x
+        where x.stxrelid = relation_id and x.stxexprs is not null
+    ) t(what, tree)
+    where t.tree ~ '[( ][1-9][0-9]{4}';
+end
 $$;
 
--- attached_objects: the objects that a table names outside of expressions.
+-- attached_objects: the objects of users that a table names outside of expressions.
 create or replace function pgtrickle.attached_objects(relation_id oid)
 returns table (what text, classid oid, objid oid)
-language sql stable rows 5 set search_path = pg_catalog, pg_temp
+language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
-    select format('column %I', a.attname), 'pg_type'::regclass::oid, a.atttypid from pg_attribute a
-    where a.attrelid = relation_id and a.attnum > 0 and not a.attisdropped and a.atttypid >= 16384
-    union all
-    -- nobody else can create a function in the schemas of pgtrickle
-    select format('trigger %I', t.tgname), 'pg_proc'::regclass, t.tgfoid
-    from pg_trigger t join pg_proc p on p.oid = t.tgfoid
-    where t.tgrelid = relation_id and t.tgenabled <> 'D' and t.tgfoid >= 16384
-        and p.pronamespace not in ('pgtrickle'::regnamespace, 'pgtrickle_changes'::regnamespace)
-    union all
-    select format('index %I', i.indexrelid::regclass), 'pg_opclass'::regclass, o.id
-    from pg_index i cross join lateral unnest(i.indclass) o(id)
-    where i.indrelid = relation_id and o.id >= 16384
-    union all
-    select format('constraint %I', k.conname), 'pg_operator'::regclass, o.id
-    from pg_constraint k cross join lateral unnest(k.conexclop || k.conpfeqop || k.conppeqop || k.conffeqop) o(id)
-    where k.conrelid = relation_id and o.id >= 16384
+begin
+    return query
+        select format('column %I', a.attname), 'pg_type'::regclass::oid, a.atttypid from pg_attribute a
+        where a.attrelid = relation_id and a.attnum > 0 and not a.attisdropped and a.atttypid >= 16384
+        union all
+        -- nobody else can create a function in the schemas of pgtrickle
+        select format('trigger %I', t.tgname), 'pg_proc'::regclass, t.tgfoid
+        from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+        where t.tgrelid = relation_id and t.tgenabled <> 'D' and t.tgfoid >= 16384
+            and p.pronamespace not in ('pgtrickle'::regnamespace, 'pgtrickle_changes'::regnamespace)
+        union all
+        select format('index %I', c.relname), 'pg_opclass'::regclass, o.id
+        from pg_index i join pg_class c on c.oid = i.indexrelid cross join lateral unnest(i.indclass) o(id)
+        where i.indrelid = relation_id and o.id >= 16384
+        union all
+        select format('constraint %I', k.conname), 'pg_operator'::regclass, o.id
+        from pg_constraint k
+        cross join lateral unnest(k.conexclop || k.conpfeqop || k.conppeqop || k.conffeqop) o(id)
+        where k.conrelid = relation_id and o.id >= 16384;
+end
 $$;
 
 -- untrusted_code: what is attached to a stream table and would run code of others when the sidecar writes.
 -- Rules and inheritance are refused whatever they do: they let a write reach other tables.
 create or replace function pgtrickle.untrusted_code(relation_id oid) returns setof text
-language sql stable rows 1 set search_path = pg_catalog, pg_temp
+language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
-    with attached(what, classid, objid) as (
-        select t.what, o.classid, o.objid from pgtrickle.attached_trees(relation_id) t
-        cross join lateral pgtrickle.tree_objects(t.tree) o
-        union
-        select * from pgtrickle.attached_objects(relation_id)
-    )
-    select distinct format('%s calls %s', a.what, f.id::regprocedure)
-    from attached a cross join lateral pgtrickle.untrusted_functions(array[a.classid], array[a.objid]) f(id)
-    union all
-    select format('rule %I rewrites what is written', w.rulename) from pg_rewrite w
-    where w.ev_class = relation_id and w.ev_enabled <> 'D'
-    union all
-    select format('table %s inherits from it', pgtrickle.printed(i.inhrelid)) from pg_inherits i
-    where i.inhparent = relation_id
-    union all
-    select format('it inherits from table %s', pgtrickle.printed(i.inhparent)) from pg_inherits i
-    where i.inhrelid = relation_id
+begin
+    return query
+        select distinct format('%s calls %s', a.what, f.id::regprocedure)
+        from (
+            select t.what, o.classid, o.objid from pgtrickle.attached_trees(relation_id) t
+            cross join lateral pgtrickle.tree_objects(t.tree) o
+            union
+            select o.what, o.classid, o.objid from pgtrickle.attached_objects(relation_id) o
+        ) a
+        cross join lateral pgtrickle.untrusted_functions(array[a.classid], array[a.objid]) f(id);
+    return query
+        select format('rule %I rewrites what is written', w.rulename) from pg_rewrite w
+        where w.ev_class = relation_id and w.ev_enabled <> 'D'
+        union all
+        select format('table %s inherits from it', pgtrickle.printed(i.inhrelid)) from pg_inherits i
+        where i.inhparent = relation_id
+        union all
+        select format('it inherits from table %s', pgtrickle.printed(i.inhparent)) from pg_inherits i
+        where i.inhrelid = relation_id;
+end
 $$;
 
 -- constant_parts: the parts of an expression that have no column in them. PostgreSQL evaluates them as it
 -- plans a query on the table, with the rights of who reads it. Innermost nodes first: one without a column is
--- kept between < and >, one with a column becomes a mark (|), and the constants inside it are parts.
+-- kept between < and >, one with a column becomes a mark (@), and the constants inside it are parts.
 create or replace function pgtrickle.constant_parts(tree text) returns setof text
 language plpgsql immutable rows 1 set search_path = pg_catalog, pg_temp
 as $$
 declare
     -- what a name holds after a backslash is no brace of ours
-    rest text := regexp_replace(translate(tree, '<>|', '___'), E'\\\\.', '_', 'g');
+    rest text := regexp_replace(translate(tree, '<>@', '___'), E'\\\\.', '_', 'g');
     before text;
 begin
-    rest := regexp_replace(rest, '[{]VAR [^{}]*[}]', '|', 'g');
+    rest := regexp_replace(rest, '[{]VAR [^{}]*[}]', '@', 'g');
     loop
         before := rest;
-        rest := regexp_replace(rest, '[{]([^{}|]*)[}]', E'<\\1>', 'g');
+        rest := regexp_replace(rest, '[{]([^{}@]*)[}]', E'<\\1>', 'g');
         while rest ~ '<[^<>]*<' loop
             rest := regexp_replace(rest, '<([^<>]*)<([^<>]*)>', E'<\\1 \\2', 'g');
         end loop;
         return query select constant[1]
-            from regexp_matches(rest, '[{][^{}]*|[^{}]*[}]', 'g') node,
+            from regexp_matches(rest, '[{][^{}]*@[^{}]*[}]', 'g') node,
                 regexp_matches(node[1], '<([^<>]*)>', 'g') constant;
-        rest := regexp_replace(rest, '[{][^{}]*|[^{}]*[}]', '|', 'g');
+        rest := regexp_replace(rest, '[{][^{}]*@[^{}]*[}]', '@', 'g');
         exit when rest = before;
     end loop;
     return next rest;
@@ -156,20 +166,69 @@ as $$
     where exists (select from named)
 $$;
 
--- untrusted_reading: what is attached to a source and runs code of others when anybody only reads it.
-create or replace function pgtrickle.untrusted_reading(relation_id oid) returns setof text
-language sql stable rows 1 set search_path = pg_catalog, pg_temp
+-- untrusted_reading: what is attached to sources and runs code of others when anybody only reads them.
+-- Every refresh asks this before it reads, so expressions without any object of users are passed over at once.
+create or replace function pgtrickle.untrusted_reading(sources oid[]) returns setof text
+language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
-    with recursive related(id) as (
-        select t.id from pgtrickle.tree_of(relation_id) t(id)
-        union
-        select i.inhparent from related r join pg_inherits i on i.inhrelid = r.id
-    )
-    select distinct format('%s of %s calls %s', t.what, pgtrickle.printed(r.id), f.id::regprocedure)
-    from related r
-    cross join lateral pgtrickle.attached_trees(r.id) t
-    cross join lateral pgtrickle.folded_functions(t.tree) f(id)
-    where t.what !~ '^(column|trigger|policy) '
+declare
+    related oid[] := sources;
+begin
+    if exists (select from pg_inherits i where i.inhparent = any (sources))
+        or exists (select from pg_inherits i where i.inhrelid = any (sources))
+    then
+        related := array(
+            with recursive above(id) as (
+                select unnest(sources)
+                union
+                select i.inhparent from above join pg_inherits i on i.inhrelid = above.id
+            )
+            select above.id from above
+            union
+            select t.id from unnest(sources) s(id) cross join lateral pgtrickle.tree_of(s.id) t(id));
+    end if;
+    return query
+        select distinct format('%s of %s calls %s', t.what, pgtrickle.printed(t.id), f.id::regprocedure)
+        from (
+            select i.indrelid as id, format('index %I', c.relname) as what,
+                concat(i.indexprs::text, i.indpred::text) as tree
+            from pg_index i join pg_class c on c.oid = i.indexrelid
+            where i.indrelid = any (related) and (i.indexprs is not null or i.indpred is not null)
+            union all
+            select k.conrelid, format('constraint %I', k.conname), k.conbin::text from pg_constraint k
+            where k.conrelid = any (related) and k.conbin is not null
+            union all
+            select x.stxrelid, format('statistics %I', x.stxname), x.stxexprs::text from pg_statistic_ext x
+            where x.stxrelid = any (related) and x.stxexprs is not null
+            union all
+            select p.partrelid, 'partition key', p.partexprs::text from pg_partitioned_table p
+            where p.partrelid = any (related) and p.partexprs is not null
+        ) t
+        cross join lateral pgtrickle.folded_functions(t.tree) f(id)
+        where t.tree ~ '[( ][1-9][0-9]{4}';
+end
+$$;
+
+-- untrusted_reads: what a refresh of a stream table would run of others before it writes, in one text; null if
+-- there is nothing. Owners, members of roles, constraints of domains, casts and functions of the same name change
+-- without any of ours knowing, so everything below what the query reaches is looked at again. A query that
+-- uses only what is built in costs nothing here.
+create or replace function pgtrickle.untrusted_reads(id bigint) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    reached record;
+    found text;
+begin
+    select s.reached_classes, s.reached_objects into reached from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
+    if reached.reached_objects <> '{}' then
+        found := (select string_agg(format('the query calls %s', f.id::regprocedure), '; ')
+            from pgtrickle.untrusted_functions(reached.reached_classes, reached.reached_objects) f(id));
+    end if;
+    return coalesce(found, (select string_agg(code, '; ') from pgtrickle.untrusted_reading(array(
+        select d.source_relid from pgtrickle.pgt_dependencies d
+        where d.pgt_id = id and d.source_type not in ('view', 'function'))) code));
+end
 $$;
 
 -- borrowed_credentials: why a foreign table of an untrusted owner would be read with credentials that the owner

@@ -1,0 +1,224 @@
+"""Every function that anybody may call is safe under any arguments, in anybody's session."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from tests.fixtures.databases import APP, TRICKLE
+from tests.security.conftest import MALLORY, SECRET
+
+pytestmark = pytest.mark.every_postgres
+
+DEFINERS = {
+    "ask_for_repair",
+    "change_buffer_sizes",
+    "change_options",
+    "change_query",
+    "change_status",
+    "forget",
+    "note_always",
+    "register",
+}
+"""What runs as the sidecar's role and may be called by anybody; a new one needs a test here."""
+
+
+def test_few_functions_run_as_the_sidecar_for_everybody(admin, connection):
+    rows = admin.execute(
+        "select p.proname from pg_proc p where p.pronamespace::regnamespace::text ~ '^pgtrickle'"
+        " and p.prosecdef and has_function_privilege('public', p.oid, 'EXECUTE')"
+    ).fetchall()
+    assert {name for (name,) in rows} == DEFINERS
+
+
+def test_every_function_with_rights_of_its_own_pins_its_settings(admin):
+    rows = admin.execute(
+        "select p.oid::regprocedure::text from pg_proc p"
+        " where p.pronamespace = 'pgtrickle'::regnamespace and p.prosecdef and not p.proconfig @>"
+        " array['search_path=pg_catalog, pg_temp', 'standard_conforming_strings=on']"
+    ).fetchall()
+    assert rows == []
+
+
+def test_no_argument_of_a_definer_is_sql(admin):
+    """What they are given are ids, and options that are checked value by value."""
+    rows = admin.execute(
+        "select p.proname, pg_get_function_identity_arguments(p.oid) from pg_proc p"
+        " where p.pronamespace = 'pgtrickle'::regnamespace and p.prosecdef"
+        " and has_function_privilege('public', p.oid, 'EXECUTE') order by 1"
+    ).fetchall()
+    assert dict(rows) == {
+        "ask_for_repair": "relation_id oid",
+        "change_buffer_sizes": "",
+        "change_options": "relation_id oid, options jsonb",
+        "change_query": "relation_id oid, query_view oid",
+        "change_status": "relation_id oid, status text",
+        "forget": "id bigint",
+        "note_always": "source oid",
+        "register": "query_view oid, relation_id oid, options jsonb",
+    }
+
+
+@pytest.fixture
+def victim(attack, database):
+    """A stream table of somebody else's over the secret."""
+    attack.admin.execute(f"grant usage on schema vault to {APP}; grant select on vault.secrets to {APP}")
+    with closing(database.connect(APP, autocommit=True)) as connection:
+        connection.execute(
+            "select pgtrickle.create_stream_table('public.victim', 'select word from vault.secrets',"
+            " schedule => null, refresh_mode => 'FULL')"
+        )
+        yield connection
+
+
+def test_definers_refuse_any_arguments_from_others(attack, victim):
+    attack.run("create temporary view leak as select word from vault.secrets")
+    attack.run(
+        "create table mallory.fake(word text)",
+        "create trigger pgtrickle_guard before insert on mallory.fake"
+        " for each statement execute function pgtrickle.refuse_direct_write()",
+    )
+    relations = ("null", "0", "1259", "'public.victim'::regclass", "'mallory.fake'::regclass", "4294967295")
+    views = (
+        "null",
+        "'pg_temp.leak'::regclass",
+        "'pg_catalog.pg_class'::regclass",
+        "'public.victim'::regclass",
+    )
+    options = (
+        "null",
+        "'{}'",
+        "'[]'",
+        "'\"x\"'",
+        '\'{"schedule": "1s", "pgt_owner": 10, "status": "ACTIVE"}\'',
+    )
+    calls = [
+        *(f"register({v}, {r}, {o})" for v in views for r in relations for o in options),
+        *(f"change_query({r}, {v})" for r in relations for v in views),
+        *(f"change_options({r}, {o})" for r in relations for o in options),
+        *(f"change_status({r}, 'SUSPENDED')" for r in relations),
+        *(f"ask_for_repair({r})" for r in relations),
+    ]
+    accepted = [call for call in calls if not attack.run(f"select pgtrickle.{call}")]
+    assert accepted == []
+    # these have nothing to refuse, and do nothing
+    attack.run(*(f"select pgtrickle.forget({n})" for n in ("null", "-1", "1", "9223372036854775807")))
+    attack.run(*(f"select pgtrickle.note_always({r})" for r in relations))
+    assert victim.execute("select status, schedule from pgtrickle.stream_tables_info").fetchall() == [
+        ("INITIALIZING", None)
+    ]
+    assert attack.refresh("public.victim") is None
+    assert attack.succeeded() == []
+
+
+def test_a_view_of_another_session_or_owner_is_no_query(attack, victim):
+    attack.run("create view mallory.lasting as select word from vault.secrets")
+    attack.run(
+        "create table mallory.fake(word text)",
+        "create trigger pgtrickle_guard before insert or update or delete or truncate on mallory.fake"
+        " for each statement execute function pgtrickle.refuse_direct_write()",
+        "begin",
+        "select pgtrickle.prove_ownership('mallory.fake'::regclass)",
+    )
+    assert attack.run(
+        "select pgtrickle.register('mallory.lasting'::regclass, 'mallory.fake'::regclass, '{}')"
+    )
+    attack.run("rollback")
+    assert attack.succeeded() == []
+
+
+def test_a_proof_of_ownership_serves_once(attack, victim):
+    """Code of others that runs later in the owner's transaction does not profit from it."""
+    attack.run(
+        "create function mallory.later() returns void security definer language plpgsql as"
+        " $$ begin perform pgtrickle.change_status('public.victim'::regclass, 'SUSPENDED'); end $$",
+    )
+    victim.execute("begin")
+    victim.execute("select pgtrickle.alter_stream_table('public.victim', schedule => '1h')")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        victim.execute("select mallory.later()")
+    victim.execute("rollback")
+
+
+def test_answers_are_for_those_who_may_refresh(attack, victim):
+    victim.execute("select pgtrickle.request_refresh(1)")
+    attack.admin.execute(
+        "update pgtrickle.pgt_refresh_requests set answered_at = now(), error_message = %s", (SECRET,)
+    )
+    asked = "select pgtrickle.answer_to(1)"
+    assert victim.execute(asked).fetchone() == (SECRET,)
+    assert attack.mallory.execute(asked).fetchone() == (None,)
+    assert attack.run("insert into pgtrickle.own_requests (pgt_id) values (1)")
+    # a function in the condition must not see rows before they are sorted out
+    attack.run(
+        "create function mallory.peek(text) returns boolean cost 0.0001 language plpgsql"
+        " as $$ begin insert into mallory.log values (current_user, 'peek', $1); return true; end $$"
+    )
+    attack.run("select * from pgtrickle.own_requests where mallory.peek(error_message)")
+    assert attack.succeeded() == []
+
+
+def test_the_rights_of_a_session_are_not_those_of_the_code_in_it(attack, victim, database):
+    """Whoever calls a function of the attacker's that runs as its owner lends it no rights in pgtrickle."""
+    attack.run(
+        "create function mallory.borrow() returns text security definer language plpgsql as $$ begin"
+        " begin perform pgtrickle.drain(0); exception when insufficient_privilege then null; end;"
+        " begin perform pgtrickle.gate_source('vault.secrets'); exception when others then null; end;"
+        " begin perform pgtrickle.request_refresh(1); exception when insufficient_privilege then null; end;"
+        " begin insert into mallory.log values (current_user, 'answer', pgtrickle.answer_to(1));"
+        " exception when others then null; end;"
+        " return 'done'; end $$"
+    )
+    attack.admin.execute(
+        "insert into pgtrickle.pgt_refresh_requests (pgt_id, answered_at, error_message)"
+        " values (1, now(), %s)",
+        (SECRET,),
+    )
+    for role in (TRICKLE, APP, "postgres"):
+        with closing(database.connect(role, autocommit=True)) as session:
+            session.execute("select mallory.borrow()")
+    for what in ("pgt_drain", "pgt_gates"):
+        assert attack.admin.execute(f"select count(*) from pgtrickle.{what}").fetchone() == (0,)
+    assert attack.admin.execute("select count(*) from pgtrickle.pgt_refresh_requests").fetchone() == (1,)
+    assert attack.succeeded() == []
+
+
+def test_others_see_no_reason_and_no_error(attack, victim):
+    assert attack.refresh("public.victim") is None
+    attack.admin.execute("update pgtrickle.pgt_refresh_history set reason = %s", (SECRET,))
+    attack.admin.execute("update pgtrickle.pgt_refresh_history set error_message = %s", (SECRET,))
+    attack.admin.execute("update pgtrickle.pgt_stream_tables set last_error = %s", (SECRET,))
+    attack.admin.execute("update pgtrickle.pgt_stream_tables set reinit_reason = %s", (SECRET,))
+    assert victim.execute("select reason from pgtrickle.visible_history").fetchone() == (SECRET,)
+    assert attack.succeeded() == []
+
+
+def test_nobody_else_calls_what_is_not_public(attack):
+    """The list in grants.sql is the whole surface."""
+    rows = attack.mallory.execute(
+        "select p.oid::regprocedure::text from pg_proc p where p.pronamespace = 'pgtrickle'::regnamespace"
+        " and has_function_privilege(p.oid, 'EXECUTE') and p.proname = any (%s)",
+        (
+            [
+                "capture_source",
+                "adopt_query",
+                "reanalyse",
+                "view_of_stored",
+                "emit_alert",
+                "store_options",
+                "check_ownership",
+                "drop_state",
+                "release_source",
+                "repair_source",
+                "note_rights",
+                "is_altered",
+            ],
+        ),
+    ).fetchall()
+    assert rows == []
+    assert attack.run("select * from pgtrickle_changes.touched_0")
+    assert attack.run("select payload from pgtrickle.pgt_compiled")
+    assert attack.run(f"set role {TRICKLE}")
+    assert attack.mallory.execute("select current_user").fetchone() == (MALLORY,)
