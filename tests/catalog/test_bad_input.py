@@ -40,6 +40,33 @@ REFUSED = [
     pytest.param(
         "bad", "select peek(id) from orders", "1s", "0A000", "peek", id="a function that reads tables"
     ),
+    pytest.param(
+        "bad",
+        "select id as a, id as b, count(*) from orders group by grouping sets (a, b)",
+        "1s",
+        "0A000",
+        "when PostgreSQL prints it",
+        id="two grouping sets of one text",
+    ),
+    pytest.param(
+        "bad", "select nullif(tag, 'A') from tagged", "1s", "0A000", "prints it", id="an operator not printed"
+    ),
+    pytest.param(
+        "bad",
+        "select case tag when 'A' then 1 end from tagged",
+        "1s",
+        "0A000",
+        "prints it",
+        id="an operator not printed by CASE",
+    ),
+    pytest.param(
+        "bad",
+        "select id from tagged join tagged more using (id, tag)",
+        "1s",
+        "0A000",
+        "prints it",
+        id="an operator not printed by USING",
+    ),
     pytest.param("bad", "select mine(id) from orders", "1s", "42501", "mine", id="a function of a user"),
     pytest.param(
         "bad", "select id::picky from orders", "1s", "42501", "mine", id="a domain checked by a user"
@@ -78,6 +105,11 @@ REFUSED = [
 def shop(source, app):
     source("orders(id int, amount int)", rows=[(1, 10)])
     for statement in (
+        "create domain label as text",
+        "create function alike(label, label) returns boolean immutable language sql"
+        " as 'select lower($1) operator(pg_catalog.=) lower($2)'",
+        "create operator = (leftarg = label, rightarg = label, function = alike)",
+        "create table tagged(id int, tag label)",
         "create view noisy as select id, random() as r from orders",
         "create temporary table scratch(id int)",
         "create unlogged table fast(id int)",

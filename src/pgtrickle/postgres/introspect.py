@@ -89,6 +89,21 @@ def view_texts(connection: Connection, views: Sequence[RelationId]) -> dict[Rela
     return {RelationName(schema, name): text.strip().removesuffix(";") for schema, name, text in rows}
 
 
+def reads_back(connection: Connection, view: RelationId) -> bool:
+    """Whether the text of a view, as PostgreSQL prints it, means what the view does."""
+    with _plain(connection):
+        row = connection.execute("select pg_get_viewdef(%s::oid)", (view,)).fetchone()
+    assert row is not None
+    try:
+        with _as_view(connection, row[0].strip().removesuffix(";"), ()) as again:
+            same = connection.execute(
+                "select pgtrickle.unprinted(%s::oid) = pgtrickle.unprinted(%s::oid)", (view, again)
+            ).fetchone()
+    except CommandRefused:
+        return False
+    return same is not None and bool(same[0])
+
+
 def aggregate_names(connection: Connection) -> frozenset[str]:
     """The names of all aggregates there are, in lower case."""
     rows = connection.execute("select distinct lower(proname) from pg_proc where prokind = 'a'").fetchall()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pgtrickle.catalog.tables import dependencies
 from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceKind
-from pgtrickle.model.stream_table import RefreshMode, StreamTable
-from pgtrickle.plan.analysis.context import Definition
+from pgtrickle.model.stream_table import RefreshMode, RelationId, StreamTable
+from pgtrickle.plan.analysis.context import Definition, refuse
 from pgtrickle.plan.clock import clock_functions
 from pgtrickle.plan.compiled import compiled, regenerated
 from pgtrickle.plan.following import Following
@@ -20,6 +21,7 @@ from pgtrickle.postgres.introspect import (
     canonical,
     describe_sources,
     expression_types,
+    reads_back,
     set_function_names,
     view_texts,
 )
@@ -78,8 +80,9 @@ def compilation(connection: Connection, table: StreamTable) -> Compilation:
         set_functions=set_function_names(connection),
         outputs=text.outputs,
     )
+    views = [d.relation for d in needs if d.is_view]
     clock = clock_functions([definition.query, *definition.views.values()])
-    found, reason = _compiled(connection, table, definition)
+    found, reason = _compiled(connection, table, definition, views)
     return Compilation(
         query=table.query,
         answer=_answer(connection, table, definition),
@@ -109,12 +112,14 @@ def _answer(connection: Connection, table: StreamTable, definition: Definition) 
 
 
 def _compiled(
-    connection: Connection, table: StreamTable, definition: Definition
+    connection: Connection, table: StreamTable, definition: Definition, views: Sequence[RelationId]
 ) -> tuple[Following | None, str]:
     if table.mode is RefreshMode.FULL:
         return None, "FULL was asked for"
     try:
         _guard(connection, table, definition)
+        if not all(reads_back(connection, view) for view in views):
+            raise refuse("a view that PostgreSQL does not print as it is meant")
         return compiled(definition, lambda rows, asked: expression_types(connection, rows, asked)), ""
     except UnsupportedQuery as refusal:
         if table.mode is RefreshMode.DIFFERENTIAL:

@@ -56,6 +56,7 @@ declare
     relation_id oid := pgtrickle.relation_of(id);
     query_view oid := pgtrickle.view_of(query);
 begin
+    perform pgtrickle.check_text(query_view);
     if pgtrickle.canonical_of(query_view)
         = (select s.defining_query from pgtrickle.pgt_stream_tables s where s.pgt_id = id)
     then

@@ -45,6 +45,40 @@ begin
 end
 $$;
 
+-- unprinted: what the printed text of a view may fail to say of its query, in the order of its tree: which of two
+-- equal expressions a GROUP BY or ORDER BY means, and operators outside of pg_catalog, which CASE, NULLIF,
+-- IS DISTINCT FROM and USING do not name.
+create or replace function pgtrickle.unprinted(query_view oid) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(array_agg(f.part[1] || ' ' || f.part[2] order by f.place), '{}')
+    from pg_rewrite r,
+        regexp_matches(r.ev_action::text, ':(ressortgroupref|tleSortGroupRef|opno|eqop|sortop) (\d+)', 'g')
+            with ordinality as f(part, place)
+    where r.ev_class = query_view and (f.part[1] ~ 'Group|group' or f.part[2]::oid >= 16384)
+$$;
+
+-- check_text: refuse a query that PostgreSQL does not print as it is meant. What is stored is the printed text.
+create or replace function pgtrickle.check_text(query_view oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    view_name text := format('pgtrickle_%s', replace(gen_random_uuid()::text, '-', ''));
+    again oid;
+begin
+    execute format('create temporary view %I as ', view_name) || pgtrickle.canonical_of(query_view);
+    again := to_regclass('pg_temp.' || view_name);
+    if pgtrickle.unprinted(again) <> pgtrickle.unprinted(query_view) then
+        raise exception 'the query means more than its text says when PostgreSQL prints it' using
+            errcode = 'feature_not_supported',
+            detail = 'The printed text does not say which of two equal expressions GROUP BY means, nor which '
+                'operator CASE, NULLIF, IS DISTINCT FROM or USING compares with if it is not one of pg_catalog.',
+            hint = 'Group by one of the equal expressions only, or write the comparison with its operator.';
+    end if;
+    perform pgtrickle.drop_view(again);
+end
+$$;
+
 -- check_room: refuse a name that is taken, or a schema that the caller or the sidecar cannot use.
 create or replace function pgtrickle.check_room(schema_name text, table_name text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -146,6 +180,7 @@ declare
 begin
     perform pgtrickle.check_room(parts[1], parts[2]);
     query_view := pgtrickle.view_of(query);
+    perform pgtrickle.check_text(query_view);
     relation_id := pgtrickle.create_storage(parts[1], parts[2], query_view);
     id := pgtrickle.register(query_view, relation_id, asked);
     perform pgtrickle.enable_always_for(id);

@@ -31,7 +31,8 @@ grant execute on function
 grant execute on function
     pgtrickle.sidecar_role, pgtrickle.printed, pgtrickle.name_parts, pgtrickle.new_name,
     pgtrickle.find_stream_table, pgtrickle.stream_table, pgtrickle.one_of, pgtrickle.options,
-    pgtrickle.session_settings, pgtrickle.view_of, pgtrickle.drop_view, pgtrickle.check_room,
+    pgtrickle.session_settings, pgtrickle.view_of, pgtrickle.unprinted, pgtrickle.check_text, pgtrickle.drop_view,
+    pgtrickle.check_room,
     pgtrickle.create_storage, pgtrickle.create_row_index, pgtrickle.replace_row_index, pgtrickle.is_hashable,
     pgtrickle.match_columns, pgtrickle.columns_of, pgtrickle.canonical_of, pgtrickle.prove_ownership,
     pgtrickle.enable_always_for, pgtrickle.enable_always, pgtrickle.wanted_triggers, pgtrickle.tree_of,
