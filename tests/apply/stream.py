@@ -26,7 +26,7 @@ from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import RelationName, quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.carriers import carrier_of
-from pgtrickle.plan.program import FirstRows, Output, Target
+from pgtrickle.plan.program import FirstRows, MergedGroups, Output, Target
 
 STATE = 7
 NO_HASH = frozenset({"json", "bit(4)"})
@@ -83,11 +83,13 @@ class Stream:
         return StagedRows(name, RUN, ((0, 2), (1, 2), (2, 2)))
 
     def change(self, rows: Iterable[Sequence[Any]], rescanned: pa.Table | None = None) -> Applied:
-        given = self.given(rows)
-        return apply_changes(self.connection, self.name, self.matches, STATE, self.target, given, rescanned)
+        given, extrema = self.given(rows), None if rescanned is None else ArrayRows(rescanned)
+        return apply_changes(self.connection, self.name, self.matches, STATE, self.target, given, extrema)
 
     def to_rescan(self, rows: Iterable[Sequence[Any]]) -> pa.Table | None:
-        return groups_to_rescan(self.connection, STATE, self.target, self.given(rows))  # type: ignore[arg-type]
+        assert isinstance(self.target, MergedGroups)
+        portions = [*groups_to_rescan(self.connection, STATE, self.target, self.given(rows), 2)]
+        return pa.concat_tables(portions) if portions else None
 
     def replace(self, rows: Iterable[Sequence[Any]]) -> Applied:
         assert not isinstance(self.target, FirstRows)

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import assert_never
 
-import pyarrow as pa
-
 from pgtrickle.apply.composing import aliased, identifier, listed, numbered, relation
 from pgtrickle.apply.finals import Finals, outputs_of, restored, step
 from pgtrickle.apply.first_rows import apply_first_rows, fill_state, show
 from pgtrickle.apply.merged import merge_only, merged_finals, show_first
 from pgtrickle.apply.replaced import replaced_finals
-from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows, carried_columns, relation_of
+from pgtrickle.apply.rows import ArrayRows, Rows, carried_columns, relation_of
 from pgtrickle.apply.storage import state_table
 from pgtrickle.apply.writing import Applied, Column, Stored, write
 from pgtrickle.model.names import RelationName
@@ -29,7 +27,7 @@ def apply_changes(
     state_id: int,
     target: Target,
     rows: Rows,
-    rescanned: pa.Table | None = None,
+    rescanned: Rows | None = None,
 ) -> Applied:
     """Add a change to a stream table and its state.
 
@@ -55,7 +53,7 @@ def apply_opened(
     state_id: int,
     target: Target,
     rows: Rows,
-    rescanned: pa.Table | None = None,
+    rescanned: Rows | None = None,
 ) -> Applied:
     """Add a change as `apply_changes` does, where the guard is open already."""
     stored = _stored(table, match_columns, target.outputs, target.key)
@@ -145,7 +143,7 @@ def _stored(
 
 
 def _finals(
-    state_id: int, target: RowsTarget | MergedGroups | ReplacedGroups, rows: Rows, rescanned: pa.Table | None
+    state_id: int, target: RowsTarget | MergedGroups | ReplacedGroups, rows: Rows, rescanned: Rows | None
 ) -> Finals:
     match target:
         case RowsTarget():
@@ -170,8 +168,8 @@ def _row_finals(target: RowsTarget, rows: Rows) -> Finals:
 
 
 def _analyze(connection: Connection, rows: Rows) -> None:
-    """Staging was written a moment ago: the planner knows nothing of it yet."""
-    if isinstance(rows, StagedRows):
+    """The rows were written a moment ago: the planner knows nothing of them yet."""
+    if not isinstance(rows, ArrayRows):
         connection.execute(sql.SQL("analyze {}").format(relation(rows.table)), {})
 
 

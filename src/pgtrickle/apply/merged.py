@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from pgtrickle.apply.composing import aliased, identifier, image, listed, numbered, relation
 from pgtrickle.apply.finals import Finals, outputs_of
 from pgtrickle.apply.merging import merging_steps, state_names
@@ -20,7 +18,7 @@ from pgtrickle.plan.program import MergedGroups
 from pgtrickle.postgres.connection import Connection, sql
 
 
-def merged_finals(state_id: int, target: MergedGroups, rows: Rows, rescanned: pa.Table | None) -> Finals:
+def merged_finals(state_id: int, target: MergedGroups, rows: Rows, rescanned: Rows | None) -> Finals:
     """Merge the change into the state, and give the change of the groups' final rows."""
     steps, parameters = merging_steps(state_id, target, rows, rescanned)
     names = state_names(target)

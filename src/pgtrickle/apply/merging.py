@@ -8,11 +8,14 @@ as that one went away: then only a new scan of the group knows it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pyarrow as pa
 
 from pgtrickle.apply.composing import aliased, identifier, listed, numbered, relation, trusted
 from pgtrickle.apply.finals import restored, step, typed
-from pgtrickle.apply.rows import ArrayRows, Rows, StagedRows, carried_columns, of_fields, relation_of
+from pgtrickle.apply.rows import ArrayRows, Rows, carried_columns, of_fields, relation_of
 from pgtrickle.apply.states import same_group
 from pgtrickle.apply.storage import state_table
 from pgtrickle.plan.program import Merge, MergedGroups, Slot
@@ -22,7 +25,7 @@ _BEST = {Merge.MIN: ("least", "<="), Merge.MAX: ("greatest", ">=")}
 
 
 def merging_steps(
-    state_id: int, target: MergedGroups, rows: Rows, rescanned: pa.Table | None
+    state_id: int, target: MergedGroups, rows: Rows, rescanned: Rows | None
 ) -> tuple[list[sql.Composable], dict[str, object]]:
     """The steps up to `merging`, and their parameters.
 
@@ -33,7 +36,7 @@ def merging_steps(
     steps: list[sql.Composable] = [step("given", given.query), step("change", _change(target))]
     parameters = dict(given.parameters)
     if target.rescan is not None and rescanned is not None:
-        scanned = relation_of(ArrayRows(rescanned), of_fields(target.rescan.fields), "rescanned")
+        scanned = relation_of(rescanned, of_fields(target.rescan.fields), "rescanned")
         parameters.update(scanned.parameters)
         steps.append(step("rescanned", _scanned(target, scanned.query)))
     else:
@@ -42,25 +45,37 @@ def merging_steps(
 
 
 def groups_to_rescan(
-    connection: Connection, state_id: int, target: MergedGroups, rows: Rows
-) -> pa.Table | None:
-    """The carried keys of the groups that lost an extremum; None if there are none.
+    connection: Connection, state_id: int, target: MergedGroups, rows: Rows, portion: int
+) -> Iterator[pa.Table]:
+    """The carried keys of the groups that lost an extremum, at most `portion` of them at a time.
 
     Without keys there is one group: a table without columns names it.
     """
     if target.rescan is None or not _may_lose(target, rows):
-        return None
+        return
     steps, parameters = merging_steps(state_id, target, rows, None)
     keys = [trusted(field.carrier.carried(f"m.k{n}")) for n, field in enumerate(target.keys, start=1)]
     query = sql.SQL("with {} select {} from merging m where m.must_rescan").format(
         listed(steps), listed([*keys, sql.SQL("true")])
     )
-    found = connection.execute(query, parameters).fetchall()
-    if not found:
-        return None
     columns = of_fields(target.keys)
-    values = list(zip(*found, strict=True))
-    return pa.table({c.name: pa.array(v, c.arrow_type) for c, v in zip(columns, values, strict=False)})
+    for found in _portions(connection, query, parameters, rows, portion):
+        values = list(zip(*found, strict=True))
+        yield pa.table({c.name: pa.array(v, c.arrow_type) for c, v in zip(columns, values, strict=False)})
+
+
+def _portions(
+    connection: Connection, query: sql.Composed, parameters: dict[str, object], rows: Rows, portion: int
+) -> Iterator[list[tuple[Any, ...]]]:
+    """The answer, fetched at once where it can only be small."""
+    if isinstance(rows, ArrayRows):
+        if found := connection.execute(query, parameters).fetchall():
+            yield found
+        return
+    with connection.cursor(name="groups to rescan") as cursor:
+        cursor.execute(query, parameters)
+        while found := cursor.fetchmany(portion):
+            yield found
 
 
 def state_names(target: MergedGroups) -> list[sql.SQL]:
@@ -70,7 +85,7 @@ def state_names(target: MergedGroups) -> list[sql.SQL]:
 
 
 def _may_lose(target: MergedGroups, rows: Rows) -> bool:
-    if isinstance(rows, StagedRows):
+    if not isinstance(rows, ArrayRows):
         return True
     removed = [slot.removed.name for slot in target.slots if slot.removed]
     return any(rows.table.column(name).null_count < rows.table.num_rows for name in removed)

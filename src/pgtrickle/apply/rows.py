@@ -1,7 +1,8 @@
 """The rows that Spark returned, as a relation that a statement can read.
 
-Few rows come as array parameters of the statement itself; many were copied by Spark's tasks into
-an unlogged staging table. Both give the same columns: the carried fields and the weight or count.
+Few rows come as array parameters of the statement itself. More of them are copied into a temporary table;
+many were copied by Spark's tasks into an unlogged staging table. All give the same columns: the carried
+fields and the weight or count.
 """
 
 from __future__ import annotations
@@ -57,7 +58,14 @@ class StagedRows:
     attempts: Sequence[tuple[int, int]]
 
 
-Rows = ArrayRows | StagedRows
+@dataclass(frozen=True, slots=True)
+class CopiedRows:
+    """Rows in a temporary table of the transaction."""
+
+    table: RelationName
+
+
+Rows = ArrayRows | CopiedRows | StagedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,9 @@ def relation_of(rows: Rows, columns: tuple[CarriedColumn, ...], prefix: str = "r
     match rows:
         case ArrayRows(table):
             return _unnested(table, columns, prefix)
+        case CopiedRows(name):
+            names = listed(identifier(column.name) for column in columns)
+            return Relation(sql.SQL("select {} from {}").format(names, relation(name)), {})
         case StagedRows():
             return _staged(rows, columns, prefix)
         case _:

@@ -59,6 +59,11 @@ def staging_table(state_id: int) -> RelationName:
     return RelationName(STATE_SCHEMA, f"staging_{state_id}")
 
 
+def results_table(state_id: int) -> RelationName:
+    """Where Spark's tasks copy the rows of a run to whose transaction they cannot be part of."""
+    return RelationName(STATE_SCHEMA, f"results_{state_id}")
+
+
 def query_staging_table(state_id: int) -> RelationName:
     """Where PostgreSQL puts the answer of the defining query when it evaluates that itself."""
     return RelationName(STATE_SCHEMA, f"answer_{state_id}")
@@ -71,14 +76,7 @@ def hash_function(state_id: int) -> RelationName:
 
 def create_storage(connection: Connection, state_id: int, target: Target) -> None:
     """Create the state and staging tables of a target, unless they are there."""
-    staging = listed(_column(column.name, column.sql_type) for column in carried_columns(target))
-    connection.execute(
-        sql.SQL(
-            "create unlogged table if not exists {} (run bigint, part integer, attempt bigint, {})"
-            " with (autovacuum_enabled = off)"
-        ).format(relation(staging_table(state_id)), staging),
-        {},
-    )
+    create_staging(connection, staging_table(state_id), target)
     match target:
         case RowsTarget():
             return
@@ -94,6 +92,18 @@ def create_storage(connection: Connection, state_id: int, target: Target) -> Non
             assert_never(target)
     keys = [(field.name, field.carrier.pg_type) for field in target.keys]
     _create_state(connection, state_id, keys, columns)
+
+
+def create_staging(connection: Connection, table: RelationName, target: Target) -> None:
+    """Create a table for the rows of a target that tasks write, unless it is there."""
+    columns = listed(_column(column.name, column.sql_type) for column in carried_columns(target))
+    connection.execute(
+        sql.SQL(
+            "create unlogged table if not exists {} (run bigint, part integer, attempt bigint, {})"
+            " with (autovacuum_enabled = off)"
+        ).format(relation(table), columns),
+        {},
+    )
 
 
 def create_query_staging(connection: Connection, state_id: int, columns: Iterable[Output]) -> RelationName:
@@ -112,6 +122,7 @@ def drop_storage(connection: Connection, state_id: int) -> None:
     """Drop whatever there is of a stream table's own tables."""
     for table in (
         staging_table(state_id),
+        results_table(state_id),
         query_staging_table(state_id),
         state_table(state_id),
         horizon_table(state_id),

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import pyarrow as pa
-
-from pgtrickle.changes.keys import ALWAYS, NEVER, any_of, trusted
+from pgtrickle.changes.keys import ALWAYS, NEVER, Keys, any_of, trusted
 from pgtrickle.changes.relations import CHANGE, Ends, among, carried, native, where, window
 from pgtrickle.plan.reads import WEIGHT, Part, Read, Version
 from pgtrickle.postgres.connection import sql
 
 
-def answer_query(read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
+def answer_query(read: Read, ends: Ends, keys: Keys | None) -> sql.Composed:
     """The query of an answer, over its parts as they are at the answer's version."""
     assert read.query is not None
-    kept = among([any_of(read.lookups, tables) if read.lookups else ALWAYS])
+    kept = among([any_of(read.lookups, keys) if read.lookups else ALWAYS])
     if read.version in _COUNTS:
-        return _compared(read, ends, tables, kept)
-    heading = _heading(read, read.version, ends, tables)
+        return _compared(read, ends, keys, kept)
+    heading = _heading(read, read.version, ends, keys)
     # rows without columns would be none once they have travelled
     listed = carried(read) if read.fields else sql.SQL("1::bigint as {}").format(sql.Identifier(WEIGHT))
     return sql.SQL("{}select {} from ({}) as t{}").format(heading, listed, trusted(read.query), kept)
@@ -33,15 +29,13 @@ _COUNTS = {
 """How often a row counts that comes once for each time it is there: with 1 now, with -1 before."""
 
 
-def _compared(
-    read: Read, ends: Ends, tables: Mapping[str, pa.Table] | None, kept: sql.Composable
-) -> sql.Composed:
+def _compared(read: Read, ends: Ends, keys: Keys | None, kept: sql.Composable) -> sql.Composed:
     """Both ends against each other, in the form in which values travel."""
     assert read.query is not None
     weight = _COUNTS[read.version].format(end=CHANGE)
     both = [
         sql.SQL("select t.*, {} as {} from ({}select * from ({}) as t) as t").format(
-            sql.Literal(sign), CHANGE, _heading(read, version, ends, tables), trusted(read.query)
+            sql.Literal(sign), CHANGE, _heading(read, version, ends, keys), trusted(read.query)
         )
         for sign, version in ((1, Version.NOW), (-1, Version.BEFORE))
     ]
@@ -58,13 +52,11 @@ def _compared(
     )
 
 
-def _heading(
-    read: Read, version: Version, ends: Ends, tables: Mapping[str, pa.Table] | None
-) -> sql.Composable:
+def _heading(read: Read, version: Version, ends: Ends, keys: Keys | None) -> sql.Composable:
     """The parts of an answer under their names."""
     parts = [
         sql.SQL("{} as {}({})").format(
-            trusted(part.name), _kept(part, version), _part(part, version, ends, tables)
+            trusted(part.name), _kept(part, version), _part(part, version, ends, keys)
         )
         for part in read.parts
     ]
@@ -77,24 +69,27 @@ def _kept(part: Part, version: Version) -> sql.SQL:
     return sql.SQL("materialized ") if part.is_recursed and is_made else sql.SQL("")
 
 
-def is_empty_answer(read: Read, tables: Mapping[str, pa.Table]) -> bool:
+def is_empty_answer(read: Read, keys: Keys) -> bool:
     """Whether none of the parts has a row."""
-    return all(_reached(part, tables) is NEVER and _has_no_change(part, tables) for part in read.parts)
+    return all(_reached(part, keys) is NEVER and _has_no_change(part, keys) for part in read.parts)
 
 
-def _has_no_change(part: Part, tables: Mapping[str, pa.Table]) -> bool:
-    return part.change is None or (part.change.name in tables and not tables[part.change.name].num_rows)
+def _has_no_change(part: Part, keys: Keys) -> bool:
+    if part.change is None:
+        return True
+    change = keys.tables.get(part.change.name)
+    return change is not None and not change.num_rows
 
 
-def _reached(part: Part, tables: Mapping[str, pa.Table] | None) -> sql.Composable:
+def _reached(part: Part, keys: Keys | None) -> sql.Composable:
     if not part.is_reached:
-        return NEVER if tables is not None else ALWAYS
-    return any_of(part.rows.lookups, tables) if part.rows.lookups else ALWAYS
+        return NEVER if keys is not None else ALWAYS
+    return any_of(part.rows.lookups, keys) if part.rows.lookups else ALWAYS
 
 
-def _part(part: Part, version: Version, ends: Ends, tables: Mapping[str, pa.Table] | None) -> sql.Composed:
+def _part(part: Part, version: Version, ends: Ends, keys: Keys | None) -> sql.Composed:
     """The reached rows and the change, as a plain bag."""
-    reached = _reached(part, tables)
+    reached = _reached(part, keys)
     assert part.rows.source is not None
     source = sql.Identifier(part.rows.source.table.schema, part.rows.source.table.name)
     rows = sql.SQL("select {} from {} as t{}").format(

@@ -21,9 +21,15 @@ def merged(one: Input, tables: Mapping[str, pa.Table]) -> pa.Table:
     return _folded(whole, one) if is_taken_off else whole
 
 
+def first_found(table: pa.Table) -> pa.Table:
+    """The rows of a read that no earlier one has."""
+    if AGAIN not in table.column_names:
+        return table
+    return table.filter(pc.invert(table.column(AGAIN))).drop_columns([AGAIN])
+
+
 def _weighted(table: pa.Table, role: Role) -> pa.Table:
-    if AGAIN in table.column_names:
-        table = table.filter(pc.invert(table.column(AGAIN))).drop_columns([AGAIN])
+    table = first_found(table)
     zero, one = pa.scalar(0, pa.int64()), pa.scalar(1, pa.int64())
     none = pa.repeat(zero, table.num_rows)
     weight: Any = pa.repeat(one, table.num_rows)

@@ -15,6 +15,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pgtrickle.changes.keys import are_many
+from pgtrickle.changes.memory import cost
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source
@@ -23,11 +25,18 @@ from pgtrickle.plan.reads import AGAIN, Lookup, Read, ReadKind
 
 MAX_ROWS: Final = 1_000
 """A source with more rows than this is looked up in PostgreSQL every time."""
+MAX_BYTES: Final = 1 << 20
+"""Neither is one kept that takes more memory than this."""
 MAX_KEPT: Final = 1_000
 """So many reads are kept; the one that has not been used for longest goes first."""
+MAX_KEPT_BYTES: Final = 64 << 20
+"""What all of them take together, likewise."""
 
 Moved = Callable[[Source], tuple[Frontier | None, Frontier | None]]
 """From where to where a refresh has followed a source."""
+
+Ask = Callable[[Read, int, int], pa.Table | None]
+"""Reads at most that many rows from PostgreSQL; nothing if they have more bytes than that."""
 
 _Key = tuple[StreamTableId, Read]
 
@@ -44,15 +53,11 @@ class KeptRows:
 
     _kept: OrderedDict[_Key, _Kept] = field(default_factory=OrderedDict)
     _too_large: set[RelationId] = field(default_factory=set)
+    _size: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def whole(
-        self, table: StreamTableId, read: Read, start: Frontier, ask: Callable[[Read, int], pa.Table]
-    ) -> pa.Table | None:
-        """All rows that a read could find, for a refresh that starts there; None if they are too many.
-
-        `ask` reads at most that many rows from PostgreSQL.
-        """
+    def whole(self, table: StreamTableId, read: Read, start: Frontier, ask: Ask) -> pa.Table | None:
+        """All rows that a read could find, for a refresh that starts there; None if they are too many."""
         assert read.source is not None
         key, relation = (table, replace(read, name="", lookups=(), earlier=())), read.source.relation
         with self._lock:
@@ -62,14 +67,16 @@ class KeptRows:
                 return known.rows
             if relation in self._too_large:
                 return None
-        rows = ask(key[1], MAX_ROWS + 1)
+        rows = ask(key[1], MAX_ROWS + 1, MAX_BYTES)
         with self._lock:
-            if rows.num_rows > MAX_ROWS:
+            if rows is None or rows.num_rows > MAX_ROWS:
                 self._too_large.add(relation)
                 return None
+            self._drop(key)
             self._kept[key] = _Kept(rows, start)
-            if len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
+            self._size += cost(rows)
+            while len(self._kept) > MAX_KEPT or self._size > MAX_KEPT_BYTES:
+                self._drop(next(iter(self._kept)))
         return rows
 
     def advance(self, table: StreamTableId, changed: frozenset[RelationId], moved: Moved) -> None:
@@ -80,7 +87,7 @@ class KeptRows:
                 assert source is not None
                 start, end = moved(source)
                 if source.relation in changed or self._kept[key].frontier != start or end is None:
-                    del self._kept[key]
+                    self._drop(key)
                 else:
                     self._kept[key].frontier = end
 
@@ -93,13 +100,19 @@ class KeptRows:
         with self._lock:
             self._kept.clear()
             self._too_large.clear()
+            self._size = 0
 
     def forget(self, table: StreamTableId) -> None:
         """Something about the sources of a table is not as it was."""
         with self._lock:
             for key in [key for key in self._kept if key[0] == table]:
-                del self._kept[key]
+                self._drop(key)
             self._too_large.clear()
+
+    def _drop(self, key: _Key) -> None:
+        gone = self._kept.pop(key, None)
+        if gone is not None:
+            self._size -= cost(gone.rows)
 
 
 _COMPARED: Final[Mapping[str, pa.DataType]] = {
@@ -114,6 +127,9 @@ _COMPARED: Final[Mapping[str, pa.DataType]] = {
 def can_be_kept(read: Read, tables: Mapping[str, pa.Table]) -> bool:
     """Whether a read is of an unchanged source, and finds rows by keys that can be compared here."""
     if read.kind is not ReadKind.ROWS or read.is_changed or read.follows_clock or read.source is None:
+        return False
+    # what a lookup finds must not depend on who asks
+    if any(are_many(lookup, tables) for lookup in (*read.lookups, *read.earlier)):
         return False
     names = {field.name for field in read.fields}
     return all(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pyarrow as pa
@@ -14,6 +15,8 @@ from pgtrickle.postgres.connection import sql
 
 MANY = 100_000
 """With more keys than this a lookup asks more of PostgreSQL than a scan does."""
+MANY_BYTES = 16 << 20
+"""The text of a statement holds the keys, so they must not be long either."""
 
 _NATIVE = {
     "boolean": "boolean",
@@ -34,14 +37,99 @@ ALWAYS = sql.SQL("true")
 NEVER = sql.SQL("false")
 
 
-def any_of(lookups: tuple[Lookup, ...], tables: Mapping[str, pa.Table] | None) -> sql.Composable:
-    """The condition that one of the lookups finds a row of the alias `t`; without tables all do."""
-    if tables is None:
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A read that nobody has carried out: PostgreSQL finds its keys by this query, in the same snapshot.
+
+    `size` counts the reads in it, since the text of a read holds the texts of those that give it keys.
+    """
+
+    query: sql.Composable
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Where the keys of lookups come from: from `tables`, from `queries`, or from nowhere.
+
+    Where nobody has the keys, every row is found: reads may always find more rows than they must. What a
+    lookup finds is the same for every read, since rows that one read finds are left out by the next. So
+    PostgreSQL is not asked for the keys of those that are `marked`: as marks, they would cost too much.
+    """
+
+    tables: Mapping[str, pa.Table]
+    queries: Mapping[str, Inner] = field(default_factory=dict)
+    marked: frozenset[Lookup] = frozenset()
+
+    def are_held(self, lookup: Lookup) -> bool:
+        """Whether all keys of a lookup are in memory."""
+        return all(provider.read in self.tables for provider in lookup.providers)
+
+    def are_asked(self, lookup: Lookup) -> bool:
+        """Whether PostgreSQL can find the keys that are not in memory."""
+        is_plain = not lookup.is_null_safe and lookup not in self.marked
+        return is_plain and all(p.read in self.tables or p.read in self.queries for p in lookup.providers)
+
+
+def any_of(lookups: tuple[Lookup, ...], keys: Keys | None) -> sql.Composable:
+    """The condition that one of the lookups finds a row of the alias `t`; without keys all do."""
+    if keys is None:
         return ALWAYS
-    found = [_condition(lookup, tables) for lookup in lookups if has_keys(lookup, tables)]
+    used = [lookup for lookup in lookups if has_keys(lookup, keys)]
+    if not all(map(keys.are_held, used)):
+        # only a condition that stands alone becomes a join: in another one, each row would search a list
+        return _asked(used[0], keys) if len(used) == 1 and keys.are_asked(used[0]) else ALWAYS
+    found = [_condition(lookup, keys.tables) for lookup in used]
     if ALWAYS in found:
         return ALWAYS
     return sql.SQL("({})").format(sql.SQL(" or ").join(found)) if found else NEVER
+
+
+def has_keys(lookup: Lookup, keys: Keys) -> bool:
+    """Whether the providers may have any row at all."""
+    held = [keys.tables[p.read] for p in lookup.providers if p.read in keys.tables]
+    return len(held) < len(lookup.providers) or any(table.num_rows for table in held)
+
+
+def are_many(lookup: Lookup, tables: Mapping[str, pa.Table]) -> bool:
+    """Whether a lookup may have too many keys for a condition."""
+    columns = [tables[p.read].column(name) for p in lookup.providers for name in p.fields]
+    return sum(len(c) for c in columns) > MANY or sum(c.nbytes for c in columns) > MANY_BYTES
+
+
+def _asked(lookup: Lookup, keys: Keys) -> sql.Composable:
+    """The lookup as a condition whose keys PostgreSQL finds.
+
+    Each column stands alone here too: then PostgreSQL joins, whatever the number of keys.
+    """
+    parts = [
+        sql.SQL("({}) in ({})").format(trusted(lookup.columns[position]), sql.SQL(" union all ").join(found))
+        for position in range(len(lookup.keys))
+        if (found := _key_queries(lookup, position, keys))
+    ]
+    return sql.SQL(" and ").join(parts) if parts else ALWAYS
+
+
+def _key_queries(lookup: Lookup, position: int, keys: Keys) -> list[sql.Composable]:
+    """For each provider the query of its keys; none if the keys in memory are too many for a text."""
+    key = lookup.keys[position]
+    if key.carrier.pg_type.endswith("[]"):
+        return []
+    asked = [p for p in lookup.providers if p.read in keys.queries]
+    held = replace(lookup, providers=tuple(p for p in lookup.providers if p.read in keys.tables))
+    values = _values(held, position, keys.tables)
+    if values is None:
+        return []
+    value = trusted(key.carrier.restored("k.key"))
+    found: list[sql.Composable] = [
+        sql.SQL("select {} from (select k.{} as key from ({}) as k) as k").format(
+            value, sql.Identifier(provider.fields[position]), keys.queries[provider.read].query
+        )
+        for provider in asked
+    ]
+    if values:
+        found.append(sql.SQL("select unnest({})").format(_array(key, [v for v in values if v is not None])))
+    return found
 
 
 def _condition(lookup: Lookup, tables: Mapping[str, pa.Table]) -> sql.Composable:
@@ -53,7 +141,7 @@ def _condition(lookup: Lookup, tables: Mapping[str, pa.Table]) -> sql.Composable
     parts = []
     for position, key in enumerate(lookup.keys):
         values = _values(lookup, position, tables)
-        if len(values) > MANY:
+        if values is None:
             continue
         parts.append(_among(trusted(lookup.columns[position]), key, values, lookup.is_null_safe))
     if not parts:
@@ -61,17 +149,17 @@ def _condition(lookup: Lookup, tables: Mapping[str, pa.Table]) -> sql.Composable
     return parts[0] if len(parts) == 1 else sql.SQL("({})").format(sql.SQL(" and ").join(parts))
 
 
-def has_keys(lookup: Lookup, tables: Mapping[str, pa.Table]) -> bool:
-    """Whether the providers have any row at all."""
-    return any(tables[provider.read].num_rows for provider in lookup.providers)
-
-
-def _values(lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> list[Any]:
-    chunks = [tables[provider.read].column(provider.fields[position]) for provider in lookup.providers]
+def _values(lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> list[Any] | None:
+    """The distinct keys; None if they are too many, or too long, for a condition."""
     distinct: dict[Any, None] = {}
-    for chunk in chunks:
-        distinct.update(dict.fromkeys(pyarrow.compute.unique(chunk).to_pylist()))
-    return list(distinct)
+    size = 0
+    for provider in lookup.providers:
+        found = pyarrow.compute.unique(tables[provider.read].column(provider.fields[position]))
+        size += found.nbytes
+        if len(found) > MANY or size > MANY_BYTES:
+            return None
+        distinct.update(dict.fromkeys(found.to_pylist()))
+    return list(distinct) if len(distinct) <= MANY else None
 
 
 def _among(column: sql.Composable, key: Field, values: list[Any], is_null_safe: bool) -> sql.Composable:

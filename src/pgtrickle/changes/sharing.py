@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pgtrickle.changes.memory import Holding
 from pgtrickle.changes.reading import fields_of
 from pgtrickle.changes.relations import CHANGE, Ends, among, captured, carried, where
 from pgtrickle.plan.reads import WEIGHT, Read, ReadKind
@@ -44,9 +45,9 @@ def can_be_shared(read: Read) -> bool:
     return is_plain and read.source is not None and bool(read.fields)
 
 
-def read_together(connection: Connection, asked: Sequence[Asked]) -> list[pa.Table]:
+def read_together(connection: Connection, asked: Sequence[Asked], holding: Holding) -> list[pa.Table]:
     """What each of these reads finds; all are of one source, from one frontier on."""
-    return [table for part in _portions(asked) for table in _read(connection, part)]
+    return [table for part in _portions(asked) for table in _read(connection, part, holding)]
 
 
 def _portions(asked: Sequence[Asked]) -> Iterator[list[Asked]]:
@@ -64,7 +65,7 @@ def _portions(asked: Sequence[Asked]) -> Iterator[list[Asked]]:
         yield portion
 
 
-def _read(connection: Connection, asked: Sequence[Asked]) -> list[pa.Table]:
+def _read(connection: Connection, asked: Sequence[Asked], holding: Holding) -> list[pa.Table]:
     schemas = [arrow_schema(fields_of(read), has_weight=True) for read, _ in asked]
     names = count()
     columns = [[f"c{next(names)}" for _ in schema] for schema in schemas]
@@ -76,7 +77,9 @@ def _read(connection: Connection, asked: Sequence[Asked]) -> list[pa.Table]:
             for name, field in zip(part, schema, strict=True)
         ]
     )
-    found = pa.Table.from_batches(read_batches(connection, _query(asked), wide), wide)
+    # a row has values of one reader only
+    values = len(wide) // len(asked)
+    found = holding.table(read_batches(connection, _query(asked), wide), wide, values)
     tables = []
     for number, (schema, part) in enumerate(zip(schemas, columns, strict=True)):
         rows = found.filter(pc.equal(found.column(_READER), number)).select(part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -18,6 +18,9 @@ from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.postgres.arrow import write_batches
 from pgtrickle.postgres.connection import connect, sql
+
+Given: TypeAlias = PartitionedQuery | pa.Table | DataFrame
+"""What tasks read themselves, what the driver holds, or what it has put down for them."""
 
 STAGING_SCHEMA: Final = "pgtrickle_state"
 _REPORT: Final = pa.schema([("part", pa.int32()), ("attempt", pa.int64()), ("rows", pa.int64())])
@@ -47,7 +50,7 @@ class Staged:
 def run_distributed(
     spark: Spark,
     spark_sql: str,
-    inputs: Mapping[str, PartitionedQuery | pa.Table],
+    inputs: Mapping[str, Given],
     staging: StagingTarget,
     *,
     writers: int | None = None,
@@ -72,18 +75,21 @@ def staged_by(reports: Iterable[Row]) -> Staged:
     return Staged(sum(rows for *_, rows in told), tuple(sorted((part, attempt) for part, attempt, _ in told)))
 
 
-def plan_distributed(
-    spark: Spark, spark_sql: str, inputs: Mapping[str, PartitionedQuery | pa.Table], dsn: str
-) -> DataFrame:
+def plan_distributed(spark: Spark, spark_sql: str, inputs: Mapping[str, Given], dsn: str) -> DataFrame:
     """The program as a frame whose tasks read the database themselves."""
     frames: dict[str, DataFrame] = {}
     reads: dict[str, str] = {}
     for number, (name, rows) in enumerate(inputs.items()):
         slot = f"input_{number}"
-        is_held = isinstance(rows, pa.Table)
-        frames[slot] = spark.large.createDataFrame(rows) if is_held else spark.sources.frame(dsn, rows)
+        frames[slot] = _frame(spark, rows, dsn)
         reads[name] = f"select * from {{{slot}}}"  # noqa: S608 (a name of ours)
     return spark.large.sql(bound(spark_sql, reads) if reads else spark_sql, None, **frames)
+
+
+def _frame(spark: Spark, rows: Given, dsn: str) -> DataFrame:
+    if isinstance(rows, PartitionedQuery):
+        return spark.sources.frame(dsn, rows)
+    return spark.large.createDataFrame(rows) if isinstance(rows, pa.Table) else rows
 
 
 def storing(

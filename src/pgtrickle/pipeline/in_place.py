@@ -23,10 +23,13 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from pgtrickle.changes.memory import TooMuch, megabytes
 from pgtrickle.model.errors import SparkFailed
 
 _MOST_INLINE: Final = 6000
 """More bytes than the gateway sends at once come by a file: their second part would wait for a late reply."""
+_PORTION: Final = 4
+"""So many batches are taken at a time."""
 _LENGTH: Final = struct.Struct("!i")
 
 
@@ -104,11 +107,25 @@ class Place:
             # asked at the end, it gives its memory back
             found.hasNext()
 
-    def compute(self, part: Any, partition: Any) -> list[bytes]:
-        """The batches that the only part of a plan has, as Arrow messages."""
+    def compute(self, part: Any, partition: Any, most: int) -> list[bytes]:
+        """The batches that the only part of a plan has, as Arrow messages; raise if they are too many."""
+        found: list[bytes] = []
+        size = 0
         with self._task() as context:
-            written = self.new_bytes()
-            self.write(part.iterator(partition, context), self.new_data_stream(written))
+            batches = part.iterator(partition, context)
+            while True:
+                portion = self._portion(batches)
+                found += portion
+                size += sum(map(len, portion))
+                if len(portion) < _PORTION:
+                    return found
+                if size > most:
+                    raise TooMuch(f"a result of more than {megabytes(most)}")
+
+    def _portion(self, batches: Any) -> list[bytes]:
+        """The next few batches, so that the JVM never holds all of them."""
+        written = self.new_bytes()
+        self.write(batches.take(_PORTION), self.new_data_stream(written))
         if written.size() <= _MOST_INLINE:
             return list(_messages(io.BytesIO(written.toByteArray())))
         with tempfile.NamedTemporaryFile(dir=self.directory) as file:

@@ -40,9 +40,9 @@ class KeptPlan:
         with place.rows(packed(inputs), self.types) as rows:
             self.row.copyFrom(self.projection.apply(rows.next()))
 
-    def run(self, place: Place) -> pa.Table:
-        """What the program makes of the rows."""
-        batches = place.compute(self.part, self.partition)
+    def run(self, place: Place, most: int) -> pa.Table:
+        """What the program makes of the rows; raise if that has more bytes than `most`."""
+        batches = place.compute(self.part, self.partition, most)
         found = [pa.ipc.read_record_batch(pa.ipc.read_message(batch), self.schema) for batch in batches]
         return pa.Table.from_batches(found, self.schema)
 

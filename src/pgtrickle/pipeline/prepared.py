@@ -17,14 +17,16 @@ from multiprocessing.pool import ThreadPool
 from typing import Final, ParamSpec, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from pgtrickle.changes.memory import PER_VALUE, TooMuch
 from pgtrickle.model.errors import SparkFailed
 from pgtrickle.pipeline.in_place import Place
 from pgtrickle.pipeline.kept_plan import KeptPlan, kept_plan
-from pgtrickle.pipeline.small import plan_small
+from pgtrickle.pipeline.small import UNBOUNDED, plan_small
 
 HEAP_FOR_EACH: Final = 4 << 20
 """One plan is kept for so many bytes of the JVM's heap; it takes a half to one million of them."""
@@ -33,9 +35,12 @@ MAX_HANDS: Final = 4
 _MAX_BYTES: Final = 4 << 20
 """Larger inputs are not kept in memory for the sake of a plan."""
 
+_MOST_ROWS: Final = 2**31 - 2
+"""Spark counts no further in a LIMIT."""
+
 Asked = tuple[str, Mapping[str, pa.Table]]
 """The text of a program, and what it reads by name."""
-Result: TypeAlias = pa.Table | PySparkException | SparkFailed
+Result: TypeAlias = pa.Table | PySparkException | SparkFailed | TooMuch
 _Key = tuple[object, ...]
 P = ParamSpec("P")
 
@@ -61,38 +66,55 @@ class Programs:
         self._known: dict[_Key, _Known] = {}
         self._lock = threading.Lock()
 
-    def run(self, spark_sql: str, inputs: Mapping[str, pa.Table], *, keeps: bool = True) -> pa.Table:
-        """The rows of a program over the inputs; its plan is not kept if it will not run again soon."""
-        result = self._result(spark_sql, inputs, keeps)
+    @property
+    def heap_bytes(self) -> int | None:
+        """The heap of the driver's JVM; None where it is remote."""
+        return None if self._place is None else self._place.heap_bytes
+
+    def run(
+        self,
+        spark_sql: str,
+        inputs: Mapping[str, pa.Table],
+        most: int = UNBOUNDED,
+        *,
+        keeps: bool = True,
+    ) -> pa.Table:
+        """The rows of a program over the inputs; its plan is not kept if it will not run again soon.
+
+        A result with more bytes than `most` raises.
+        """
+        result = self._result(spark_sql, inputs, most, keeps)
         if isinstance(result, Exception):
             raise result
         return result
 
-    def run_all(self, asked: Sequence[Asked]) -> list[Result]:
-        """The rows of each program, or what it failed with."""
+    def run_all(self, asked: Sequence[Asked], most: int = UNBOUNDED) -> list[Result]:
+        """The rows of each program, or what it failed with; `most` bytes of each."""
         if len(asked) == 1:
-            return [self._result(*asked[0])]
-        return self._hands.starmap(self._result, asked, chunksize=1)
+            return [self._result(*asked[0], most)]
+        return self._hands.starmap(self._result, [(*one, most) for one in asked], chunksize=1)
 
     def interrupt(self) -> None:
         """End what runs in a kept plan, as far as Spark lets us."""
         if self._place is not None:
             self._place.interrupt()
 
-    def _result(self, spark_sql: str, inputs: Mapping[str, pa.Table], keeps: bool = True) -> Result:
+    def _result(
+        self, spark_sql: str, inputs: Mapping[str, pa.Table], most: int, keeps: bool = True
+    ) -> Result:
         key = self._key(spark_sql, inputs)
         if key is None or not self._known.get(key, _UNKNOWN).can_be_kept:
-            return _attempt(self._anew, spark_sql, inputs)
+            return _attempt(self._anew, spark_sql, inputs, most)
         try:
-            found = self._in_place(key, spark_sql, inputs)
-        except SparkFailed as interrupted:
-            return interrupted
+            found = self._in_place(key, spark_sql, inputs, most)
+        except (SparkFailed, TooMuch) as ended:
+            return ended
         except (PySparkException, Py4JError):
             # the plan may be left in any state
             found = None
         if found is None:
             # if it is for the rows or the program, a job tells what is the matter; else it was for the plan
-            result = _attempt(self._anew, spark_sql, inputs)
+            result = _attempt(self._anew, spark_sql, inputs, most)
             if not isinstance(result, Exception):
                 self._known[key] = _Known(can_be_kept=False)
             return result
@@ -102,7 +124,7 @@ class Programs:
         return rows
 
     def _in_place(
-        self, key: _Key, spark_sql: str, inputs: Mapping[str, pa.Table]
+        self, key: _Key, spark_sql: str, inputs: Mapping[str, pa.Table], most: int
     ) -> tuple[KeptPlan, pa.Table] | None:
         """Run the program from a plan that nobody else has, which the caller may give back afterwards."""
         assert self._place is not None
@@ -114,10 +136,16 @@ class Programs:
         else:
             # it is planned with the rows in it
             plan = kept_plan(self._session, spark_sql, inputs)
-        return None if plan is None else (plan, plan.run(self._place))
+        return None if plan is None else (plan, plan.run(self._place, most))
 
-    def _anew(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> pa.Table:
-        return plan_small(self._session, spark_sql, inputs).toArrow()
+    def _anew(self, spark_sql: str, inputs: Mapping[str, pa.Table], most: int) -> pa.Table:
+        """Run the program as a job, which ends once it has more rows than fit into `most` bytes."""
+        frame = plan_small(self._session, spark_sql, inputs)
+        fitting = min(_MOST_ROWS, most // max_width(len(frame.columns), inputs))
+        found = frame.limit(fitting + 1).toArrow()
+        if found.num_rows > fitting:
+            raise TooMuch(f"a result of more than {fitting:,} rows")
+        return found
 
     @cached_property
     def _most(self) -> int:
@@ -154,8 +182,20 @@ class Programs:
                 count -= max(1, len(gone.idle))
 
 
+def max_width(columns: int, inputs: Mapping[str, pa.Table]) -> int:
+    """How many bytes a row of the result may have: it holds no value twice, and none that is longer."""
+    longest = max((_longest(column) for rows in inputs.values() for column in rows.columns), default=0)
+    return columns * (PER_VALUE + longest)
+
+
+def _longest(column: pa.ChunkedArray) -> int:
+    if not pa.types.is_string(column.type):
+        return PER_VALUE
+    return int(pc.max(pc.binary_length(column)).as_py() or 0)
+
+
 def _attempt(compute: Callable[P, pa.Table], *given: P.args, **named: P.kwargs) -> Result:
     try:
         return compute(*given, **named)
-    except (PySparkException, SparkFailed) as failure:
+    except (PySparkException, SparkFailed, TooMuch) as failure:
         return failure

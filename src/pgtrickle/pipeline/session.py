@@ -25,6 +25,8 @@ _BOTH: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # rows may be megabytes long, and a batch of them is held in memory
+    "spark.sql.execution.arrow.maxBytesPerBatch": f"{8 << 20}",
 }
 _SMALL: Final = {
     **_BOTH,
@@ -87,6 +89,11 @@ class Spark:
         self.large = _configured(root.newSession(), {**_LARGE, **_spread(root)})
         self.programs = Programs(self.small)
         self.sources = Sources(self.large)
+
+    @property
+    def heap_bytes(self) -> int:
+        """The heap of the driver; of a remote one, what we would have given it."""
+        return self.programs.heap_bytes or default_heap()
 
     def warm(self) -> None:
         """Pay for first queries now, so that no refresh does."""
@@ -175,7 +182,7 @@ def _defaults(master: str, directory: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": (directory / "warehouse").as_uri(),
         "spark.local.dir": str(directory),
         "spark.driver.extraJavaOptions": java_options,
-        "spark.driver.memory": f"{_heap_megabytes()}m",
+        "spark.driver.memory": f"{default_heap() >> 20}m",
         "spark.python.worker.reuse": "true",
         "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
@@ -184,7 +191,7 @@ def _defaults(master: str, directory: Path) -> dict[str, str]:
     return settings
 
 
-def _heap_megabytes() -> int:
+def default_heap() -> int:
     """A quarter of the memory, within one and eight gigabytes."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(8192, max(1024, total // 4 // (1 << 20)))
+    return min(8192, max(1024, total // 4 // (1 << 20))) << 20

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.errors import SparkFailed
 from pgtrickle.pipeline.failures import failed
 from pgtrickle.pipeline.names import bound, plain, quoted
@@ -16,6 +17,7 @@ from pgtrickle.pipeline.names import bound, plain, quoted
 if TYPE_CHECKING:
     from pgtrickle.pipeline.session import Spark
 
+UNBOUNDED: Final = 1 << 62
 _SPARK_TYPES: Final[dict[pa.DataType, str]] = {
     pa.bool_(): "boolean",
     pa.int16(): "smallint",
@@ -33,20 +35,25 @@ union all select r.name, cast(null as decimal(38, 0)), -r.weight from r"""
 
 
 def run_small(
-    spark: Spark, spark_sql: str, inputs: Mapping[str, pa.Table], *, keeps_plan: bool = True
+    spark: Spark,
+    spark_sql: str,
+    inputs: Mapping[str, pa.Table],
+    most: int = UNBOUNDED,
+    *,
+    keeps_plan: bool = True,
 ) -> pa.Table:
-    """The rows of `spark_sql`, which reads the inputs by their names."""
+    """The rows of `spark_sql`, which reads the inputs by their names; raise if they pass `most` bytes."""
     try:
-        return spark.programs.run(spark_sql, inputs, keeps=keeps_plan)
+        return spark.programs.run(spark_sql, inputs, most, keeps=keeps_plan)
     except PySparkException as failure:
         raise failed(failure) from failure
 
 
 def run_small_together(
-    spark: Spark, programs: Sequence[tuple[str, Mapping[str, pa.Table]]]
-) -> list[pa.Table | SparkFailed]:
-    """The rows of each program, several at once; or what that program failed with."""
-    results = spark.programs.run_all(programs)
+    spark: Spark, programs: Sequence[tuple[str, Mapping[str, pa.Table]]], most: int = UNBOUNDED
+) -> list[pa.Table | SparkFailed | TooMuch]:
+    """The rows of each program, several at once, at most so many bytes; or what that program failed with."""
+    results = spark.programs.run_all(programs, most)
     return [failed(result) if isinstance(result, PySparkException) else result for result in results]
 
 

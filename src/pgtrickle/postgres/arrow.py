@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -63,7 +63,7 @@ def read_batches(
     *,
     parameters: Sequence[Any] | None = None,
     chunk_bytes: int = CHUNK_BYTES,
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """The rows of the query in batches of about `chunk_bytes`, read as they are asked for.
 
     With `parameters`, which are placed into the text by the client, a literal `%` is written `%%`.

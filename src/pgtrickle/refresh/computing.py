@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from pgtrickle.changes.memory import Holding, TooMuch
 from pgtrickle.changes.relations import Ends
 from pgtrickle.changes.sharing import can_be_shared, read_together
 from pgtrickle.changes.window import Start
@@ -34,23 +35,27 @@ T = TypeVar("T")
 
 
 def computed(
-    engine: Engine, session: Session, followed: Sequence[Followed]
-) -> list[pa.Table | Blamed | None]:
-    """For each step what Spark returns for its program, None if nothing was to compute, or what failed."""
-    inputs = _all_gathered(engine, session, followed)
-    results: list[pa.Table | Blamed | None] = [
+    engine: Engine, session: Session, followed: Sequence[Followed], holding: Holding
+) -> list[pa.Table | Blamed | TooMuch | None]:
+    """For each step what Spark returns for its program, None if nothing was to compute, or what failed.
+
+    One that reaches too much, beside the others, has to go by itself.
+    """
+    inputs = _all_gathered(engine, session, followed, holding)
+    results: list[pa.Table | Blamed | TooMuch | None] = [
         given if isinstance(given, Exception) else None for given in inputs
     ]
     going = [n for n, given in enumerate(inputs) if isinstance(given, dict) and has_rows(given)]
     if not going:
         return results
     asked = [(followed[n][1].spark_sql, given) for n in going if isinstance(given := inputs[n], dict)]
-    for number, result in zip(going, run_small_together(engine.spark, asked), strict=True):
+    found = run_small_together(engine.spark, asked, holding.left // len(going))
+    for number, result in zip(going, found, strict=True):
         results[number] = _judged(result)
     return results
 
 
-def _judged(result: pa.Table | SparkFailed) -> pa.Table | Blamed:
+def _judged(result: pa.Table | SparkFailed | TooMuch) -> pa.Table | Blamed | TooMuch:
     try:
         with followable():
             if isinstance(result, SparkFailed):
@@ -60,33 +65,37 @@ def _judged(result: pa.Table | SparkFailed) -> pa.Table | Blamed:
     return result
 
 
-def _all_gathered(engine: Engine, session: Session, followed: Sequence[Followed]) -> list[_Inputs | Blamed]:
+def _all_gathered(
+    engine: Engine, session: Session, followed: Sequence[Followed], holding: Holding
+) -> list[_Inputs | Blamed | TooMuch]:
     """What each program computes with; where reading for all fails, each reads by itself."""
 
     def by_itself(step: Step, program: Program, shared: _Shared) -> _Inputs:
         session.enter(step.table.settings)
-        return gathered(engine, session, step.table, program, shared)
+        return gathered(engine, session, step.table, program, holding, shared)
 
     if len(followed) > 1:
         try:
             with session.savepoint():
-                shared = _shared_windows(session, followed)
+                shared = _shared_windows(session, followed, holding)
                 return [by_itself(*one, part) for one, part in zip(followed, shared, strict=True)]
-        except BLAMED:
+        except (*BLAMED, TooMuch):
             # one of them is to blame: it is found below
-            pass
+            holding.release()
     return [_attempt(session, by_itself, step, program, {}) for step, program in followed]
 
 
-def _attempt(session: Session, action: Callable[..., T], *given: object) -> T | Blamed:
+def _attempt(session: Session, action: Callable[..., T], *given: object) -> T | Blamed | TooMuch:
     try:
         with session.savepoint():
             return action(*given)
-    except BLAMED as blamed:
+    except (*BLAMED, TooMuch) as blamed:
         return blamed
 
 
-def _shared_windows(session: Session, followed: Sequence[Followed]) -> list[dict[str, pa.Table]]:
+def _shared_windows(
+    session: Session, followed: Sequence[Followed], holding: Holding
+) -> list[dict[str, pa.Table]]:
     """The windows that several of the programs read, for each program by the names of its reads.
 
     Expressions mean the same for two tables only under the same settings.
@@ -103,7 +112,7 @@ def _shared_windows(session: Session, followed: Sequence[Followed]) -> list[dict
         if len(parts) > 1:
             session.enter(settings)
             with followable():
-                tables = read_together(session.read, [(read, ends) for _, read, ends in parts])
+                tables = read_together(session.read, [(read, ends) for _, read, ends in parts], holding)
             for (number, read, _), table in zip(parts, tables, strict=True):
                 found[number][read.name] = table
     return found

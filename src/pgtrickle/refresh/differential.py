@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
 from types import MappingProxyType
 
 import pyarrow as pa
 
 from pgtrickle.apply.applying import apply_changes, apply_opened, fill_first_rows, replace_all
+from pgtrickle.apply.copying import MANY_ROWS, as_relation, copy_onto, temporary
 from pgtrickle.apply.merging import groups_to_rescan
-from pgtrickle.apply.rows import ArrayRows, Rows
+from pgtrickle.apply.rows import Rows, carried_columns, of_fields
 from pgtrickle.apply.storage import create_storage
 from pgtrickle.apply.writing import Applied
 from pgtrickle.changes.inputs import merged
+from pgtrickle.changes.kept import Ask
+from pgtrickle.changes.memory import Holding, Memory, TooMuch
 from pgtrickle.changes.reading import Whole, read_all
 from pgtrickle.model.errors import Diverged
 from pgtrickle.model.stream_table import StreamTable
@@ -22,7 +27,8 @@ from pgtrickle.pipeline.small import run_small
 from pgtrickle.plan.program import FirstRows, MergedGroups, Program
 from pgtrickle.plan.reads import Read, Version
 from pgtrickle.plan.targets.merged import RESCANNED
-from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.engine import Engine, Path
+from pgtrickle.refresh.reaching import Reached
 from pgtrickle.refresh.session import Session
 from pgtrickle.refresh.staging import Staging
 from pgtrickle.refresh.unfollowable import Unfollowable, followable
@@ -31,10 +37,11 @@ from pgtrickle.refresh.windows import ends_of
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an application did, and how many rows came from Spark."""
+    """What an application did, how many rows came from Spark, and what to say about how they came."""
 
     applied: Applied
     delta_rows: int
+    note: str = ""
 
 
 NOTHING = Effect(Applied(0, 0), 0)
@@ -47,12 +54,15 @@ def follow(
     if is_large and session.can_share:
         with Staging(engine, session, table, program) as rows:
             return _applied(session, table, program, rows, 0)
-    inputs = gathered(engine, session, table, program)
-    if not has_rows(inputs):
-        return NOTHING
-    with followable():
-        result = run_small(engine.spark, program.spark_sql, inputs)
-    return _applied(session, table, program, ArrayRows(result), result.num_rows)
+    with engine.memory.holding(max_rows=_max_rows(engine, session)) as holding:
+        result = _result(engine, session, table, program, holding)
+        if isinstance(result, Reached):
+            with Staging(engine, session, table, program, result) as rows:
+                return replace(_applied(session, table, program, rows, 0), note=_note(result))
+        if result is None:
+            return NOTHING
+        with _as_rows(session, table, program, result) as rows:
+            return _applied(session, table, program, rows, result.num_rows)
 
 
 def fill(engine: Engine, session: Session, table: StreamTable, program: Program, *, is_large: bool) -> Effect:
@@ -64,11 +74,64 @@ def fill(engine: Engine, session: Session, table: StreamTable, program: Program,
     if is_large and session.can_share:
         with Staging(engine, session, table, program) as rows:
             return Effect(_replaced(session, table, program, rows), 0)
-    create_storage(session.write, table.id, program.target)
-    inputs = _inputs(session, table, program)
+    with engine.memory.holding(max_rows=_max_rows(engine, session)) as holding:
+        result = _loaded(engine, session, table, program, holding)
+        if isinstance(result, Reached):
+            with Staging(engine, session, table, program, result) as rows:
+                create_storage(session.write, table.id, target)
+                return Effect(_replaced(session, table, program, rows), 0, _note(result))
+        create_storage(session.write, table.id, target)
+        with _as_rows(session, table, program, result) as rows:
+            return Effect(_replaced(session, table, program, rows), result.num_rows)
+
+
+def _max_rows(engine: Engine, session: Session) -> int | None:
+    """From how many rows on tasks are faster: only where they can read what we read."""
+    return engine.large_window if session.can_share and engine.path is Path.AUTO else None
+
+
+def _result(
+    engine: Engine, session: Session, table: StreamTable, program: Program, holding: Holding
+) -> pa.Table | Reached | None:
+    """What Spark computes of the window; None if there is nothing, or how far we came if it is too much."""
+    found: dict[str, pa.Table] = {}
+    try:
+        with session.bounded():
+            inputs = gathered(engine, session, table, program, holding, onto=found)
+        return _computed(engine, program, inputs, holding) if has_rows(inputs) else None
+    except TooMuch as reason:
+        return Reached(found, holding, str(reason))
+
+
+def _loaded(
+    engine: Engine, session: Session, table: StreamTable, program: Program, holding: Holding
+) -> pa.Table | Reached:
+    """What Spark computes of all rows, or how far we came if that is too much."""
+    found: dict[str, pa.Table] = {}
+    try:
+        with session.bounded():
+            inputs = _inputs(session, table, program, holding, onto=found)
+        return _computed(engine, program, inputs, holding, keeps_plan=False)
+    except TooMuch as reason:
+        return Reached(found, holding, str(reason))
+
+
+def _computed(
+    engine: Engine,
+    program: Program,
+    inputs: Mapping[str, pa.Table],
+    holding: Holding,
+    *,
+    keeps_plan: bool = True,
+) -> pa.Table:
     with followable():
-        result = run_small(engine.spark, program.spark_sql, inputs, keeps_plan=False)
-    return Effect(_replaced(session, table, program, ArrayRows(result)), result.num_rows)
+        result = run_small(engine.spark, program.spark_sql, inputs, holding.left, keeps_plan=keeps_plan)
+    holding.add(result)
+    return result
+
+
+def _note(reached: Reached) -> str:
+    return f"; spread over tasks, since it reaches {reached.reason}"
 
 
 def gathered(
@@ -76,10 +139,12 @@ def gathered(
     session: Session,
     table: StreamTable,
     program: Program,
+    holding: Holding,
     shared: Mapping[str, pa.Table] = MappingProxyType({}),
+    onto: dict[str, pa.Table] | None = None,
 ) -> dict[str, pa.Table]:
     """What a program computes with, read in the session but for what others read already."""
-    return _inputs(session, table, program, _kept_by(engine, session, table), shared)
+    return _inputs(session, table, program, holding, _kept_by(engine, session, table), shared, onto)
 
 
 def has_rows(inputs: Mapping[str, pa.Table]) -> bool:
@@ -89,13 +154,21 @@ def has_rows(inputs: Mapping[str, pa.Table]) -> bool:
 
 def applied_with_others(session: Session, table: StreamTable, program: Program, result: pa.Table) -> Effect:
     """Apply what Spark returned, where the guard of stream tables is open already."""
-    rows = ArrayRows(result)
-    rescanned = _rescanned(session, table, program, rows)
-    with _repeatable(program):
+    with (
+        _as_rows(session, table, program, result) as rows,
+        _rescanned(session, table, program, rows) as rescanned,
+        _repeatable(program),
+    ):
         applied = apply_opened(
             session.write, table.name, table.match_columns, table.id, program.target, rows, rescanned
         )
     return Effect(applied, result.num_rows or applied.inserted + applied.deleted)
+
+
+def _as_rows(
+    session: Session, table: StreamTable, program: Program, result: pa.Table
+) -> AbstractContextManager[Rows]:
+    return as_relation(session.write, f"rows_{table.id}", carried_columns(program.target), result)
 
 
 @contextmanager
@@ -115,18 +188,27 @@ def _inputs(
     session: Session,
     table: StreamTable,
     program: Program,
+    holding: Holding,
     whole: Whole | None = None,
     shared: Mapping[str, pa.Table] = MappingProxyType({}),
+    onto: dict[str, pa.Table] | None = None,
 ) -> dict[str, pa.Table]:
     """What the program computes with, on the driver."""
     with followable():
-        tables = read_all(program.reads, session.read, ends_of(session, table), whole=whole, shared=shared)
+        tables = read_all(
+            program.reads,
+            session.read,
+            ends_of(session, table),
+            holding,
+            whole=whole,
+            shared=shared,
+            onto=onto,
+        )
     return {one.name: merged(one, tables) for one in program.inputs}
 
 
 def _applied(session: Session, table: StreamTable, program: Program, rows: Rows, count: int) -> Effect:
-    rescanned = _rescanned(session, table, program, rows)
-    with _repeatable(program):
+    with _rescanned(session, table, program, rows) as rescanned, _repeatable(program):
         applied = apply_changes(
             session.write, table.name, table.match_columns, table.id, program.target, rows, rescanned
         )
@@ -138,23 +220,40 @@ def _replaced(session: Session, table: StreamTable, program: Program, rows: Rows
     return replace_all(session.write, table.name, table.match_columns, table.id, program.target, rows)
 
 
-def _rescanned(session: Session, table: StreamTable, program: Program, rows: Rows) -> pa.Table | None:
+@contextmanager
+def _rescanned(session: Session, table: StreamTable, program: Program, rows: Rows) -> Iterator[Rows | None]:
     """The groups that lost their extremum, evaluated by PostgreSQL in the same snapshot."""
     target = program.target
     if not isinstance(target, MergedGroups) or target.rescan is None:
-        return None
-    lost = groups_to_rescan(session.write, table.id, target, rows)
-    if lost is None:
-        return None
-    found = read_all((target.rescan,), session.read, ends_of(session, table), given={RESCANNED: lost})
-    return found["extrema"]
+        yield None
+        return
+    columns = of_fields(target.rescan.fields)
+    lost = groups_to_rescan(session.write, table.id, target, rows, MANY_ROWS)
+    extrema = (_extrema(session, table, target.rescan, groups) for groups in lost)
+    with ExitStack() as stack:
+        found = None
+        first, second = next(extrema, None), next(extrema, None)
+        if first is not None and second is None:
+            found = stack.enter_context(as_relation(session.write, f"extrema_{table.id}", columns, first))
+        elif first is not None and second is not None:
+            found = stack.enter_context(temporary(session.write, f"extrema_{table.id}", columns))
+            for part in chain((first, second), extrema):
+                copy_onto(session.write, found, columns, part)
+        yield found
+
+
+def _extrema(session: Session, table: StreamTable, rescan: Read, groups: pa.Table) -> pa.Table:
+    # as many rows as there are groups, which are portioned
+    holding = Memory(lambda: sys.maxsize).holding()
+    ends = ends_of(session, table)
+    return read_all((rescan,), session.read, ends, holding, given={RESCANNED: groups})["extrema"]
 
 
 def _kept_by(engine: Engine, session: Session, table: StreamTable) -> Whole:
     """What is kept of the sources, good where this refresh starts."""
     ends = ends_of(session, table)
 
-    def whole(read: Read, ask: Callable[[Read, int], pa.Table]) -> pa.Table | None:
+    def whole(read: Read, ask: Ask) -> pa.Table | None:
         assert read.source is not None
         return engine.kept.whole(table.id, read, ends.frontier(read.source), ask)
 

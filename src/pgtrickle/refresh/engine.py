@@ -10,8 +10,9 @@ from enum import Enum
 from pathlib import Path as FilePath
 
 from pgtrickle.changes.kept import KeptRows
+from pgtrickle.changes.memory import LEAST, SHARE, Memory
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
-from pgtrickle.pipeline.session import Spark
+from pgtrickle.pipeline.session import Spark, default_heap
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.pool import MOST, Pool
 from pgtrickle.postgres.pooling import Pooling
@@ -20,7 +21,7 @@ from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.costs import Costs
 
 LARGE_WINDOW = 200_000
-"""From this many change rows on, one task is slower than spreading them."""
+"""From this many rows on, changed or reached by a change, one task is slower than spreading them."""
 LARGE_TABLE = 200_000
 """From this many rows on, a first load is spread over tasks."""
 
@@ -42,6 +43,9 @@ class Engine:
     path: Path = Path.AUTO
     large_window: int = LARGE_WINDOW
     large_table: int = LARGE_TABLE
+    memory_limit: int | None = None
+    """How many bytes refreshes may hold in the driver together; None: a part of the heap of its Spark."""
+    memory: Memory = field(init=False, repr=False)
     kept: KeptRows = field(default_factory=KeptRows)
     max_connections: int = MOST
     pooling: Pooling = Pooling.AUTO
@@ -58,6 +62,13 @@ class Engine:
     def __post_init__(self) -> None:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling)
         self._compilations = Compilations(self.template_cache_max_entries, self.cache_directory)
+        self.memory = Memory(self._memory_limit)
+
+    def _memory_limit(self) -> int:
+        if self.memory_limit is not None:
+            return self.memory_limit
+        spark = self._spark
+        return max(LEAST, (spark.heap_bytes if spark is not None else default_heap()) // SHARE)
 
     @property
     def spark(self) -> Spark:

@@ -12,12 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
+from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, sql
 
 LOCK_TIMEOUT = "5s"
+_SAVEPOINT: Final = "savepoint reads"
 
 SEARCH_PATH = "pg_catalog, pg_temp"
 """Under any other, a function or operator that fits better could be found where other people create them."""
@@ -36,6 +39,7 @@ class Session:
     taken_at: datetime
     _entered: Settings | None = None
     _upstream: Frontier | None = None
+    _is_bounded: bool = False
 
     @property
     def connections(self) -> tuple[Connection, ...]:
@@ -52,11 +56,34 @@ class Session:
         """Whether other connections can read what this one reads."""
         return self.read is not self.write
 
+    @contextmanager
+    def bounded(self) -> Iterator[None]:
+        """Reads that are given up where they are too many: the snapshot outlives them."""
+        if not self.can_share:
+            with self.savepoint():
+                yield
+            return
+        self._leave_savepoint()
+        self.read.execute(_SAVEPOINT)
+        self._is_bounded = True
+        try:
+            yield
+        except TooMuch:
+            self.read.execute(f"rollback to {_SAVEPOINT}")
+            raise
+
     def shared(self) -> str:
         """The name under which other connections enter this snapshot."""
+        # PostgreSQL exports none from within a savepoint
+        self._leave_savepoint()
         row = self.read.execute("select pg_export_snapshot()").fetchone()
         assert row is not None
         return str(row[0])
+
+    def _leave_savepoint(self) -> None:
+        if self._is_bounded:
+            self.read.execute(f"release {_SAVEPOINT}")
+            self._is_bounded = False
 
     def upstream_frontier(self) -> Frontier:
         """Up to where stream tables have been read: reading our own writes, those count as seen too."""

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from types import TracebackType
 
-import pyarrow as pa
-
-from pgtrickle.apply.rows import StagedRows
-from pgtrickle.apply.storage import create_storage, empty_staging, staging_table
-from pgtrickle.changes.reading import fields_of, has_weight, inserted_query, read_query
+from pgtrickle.apply.copying import pass_on, temporary
+from pgtrickle.apply.rows import Rows, StagedRows, carried_columns, relation_of
+from pgtrickle.apply.storage import (
+    create_staging,
+    create_storage,
+    empty_staging,
+    results_table,
+    staging_table,
+)
+from pgtrickle.changes.inputs import first_found
+from pgtrickle.changes.reading import has_weight
 from pgtrickle.model.stream_table import StreamTable
-from pgtrickle.pipeline.distributed import StagingTarget, run_distributed
-from pgtrickle.pipeline.ranges import ctid_ranges
+from pgtrickle.pipeline.distributed import Given, StagingTarget, run_distributed
 from pgtrickle.pipeline.source import PartitionedQuery
+from pgtrickle.pipeline.spooling import spooled
 from pgtrickle.plan.lowering.spark import input_sql
 from pgtrickle.plan.lowering.spark_text import ONE_TASK
 from pgtrickle.plan.program import Program
-from pgtrickle.plan.reads import Read, ReadKind
-from pgtrickle.postgres.arrow import arrow_schema, read_arrow
+from pgtrickle.plan.reads import Read
+from pgtrickle.postgres.arrow import arrow_schema, read_batches
 from pgtrickle.postgres.connection import connect, sql
 from pgtrickle.refresh.engine import Engine, Path
+from pgtrickle.refresh.reaching import Reached, Splitting, reading_of, whole_reading
 from pgtrickle.refresh.session import Session
 from pgtrickle.refresh.spreading import scans_of, spread
 from pgtrickle.refresh.unfollowable import followable
@@ -33,93 +42,114 @@ FEW_PAGES = 256
 
 
 class Staging:
-    """The rows of a program, computed by many tasks and copied by them into the staging table.
+    """The rows of a program, computed by many tasks and copied by them into a table.
 
-    The refresh holds two connections already; what its tasks and this open comes out of the same number.
+    With what was `reached`, tasks go on from there; without it they read every source as a whole. Where
+    the snapshot can be shared, tasks read it. Where it cannot, since the refresh sees its own writes, we
+    read it for them in portions, and copy their rows into our transaction, which does not see theirs.
+
+    What the tasks and this open comes out of the number of connections that the refresh is given.
     """
 
-    def __init__(self, engine: Engine, session: Session, table: StreamTable, program: Program) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        session: Session,
+        table: StreamTable,
+        program: Program,
+        reached: Reached | None = None,
+    ) -> None:
         self._engine, self._session, self._table, self._program = engine, session, table, program
-        self._snapshot, self._ends = session.shared(), ends_of(session, table)
+        self._snapshot = session.shared() if session.can_share else ""
+        self._ends, self._reached = ends_of(session, table), reached
+        self._name = staging_table(table.id) if session.can_share else results_table(table.id)
         self._stack = ExitStack()
 
-    def __enter__(self) -> StagedRows:
+    def __enter__(self) -> Rows:
         with ExitStack() as stack:
             places = stack.enter_context(self._engine.pool.places(self._engine.max_connections))
-            staged = self._staged(places)
+            rows: Rows = self._staged(places)
+            stack.callback(self._leave)
+            if not self._session.can_share:
+                rows = stack.enter_context(self._copied(rows))
             self._stack = stack.pop_all()
-            return staged
+            return rows
 
-    def __exit__(self, *_: object) -> None:
-        with self._stack, connect(self._engine.dsn, autocommit=True) as connection:
-            empty_staging(connection, staging_table(self._table.id))
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def _leave(self) -> None:
+        with connect(self._engine.dsn, autocommit=True) as connection:
+            empty_staging(connection, self._name)
 
     def _staged(self, places: int) -> StagedRows:
-        name = staging_table(self._table.id)
         with connect(self._engine.dsn, autocommit=True) as connection:
-            create_storage(connection, self._table.id, self._program.target)
+            if self._session.can_share:
+                create_storage(connection, self._table.id, self._program.target)
+            else:
+                create_staging(connection, self._name, self._program.target)
+            # the run before could not do it: its transaction still held what it had read
+            empty_staging(connection, self._name)
             row = connection.execute("select pg_current_xact_id()::text::bigint").fetchone()
         assert row is not None
-        staging = StagingTarget(self._engine.dsn, name.name, row[0])
+        staging = StagingTarget(self._engine.dsn, self._name.name, row[0])
         with followable():
             inputs, writers = self._inputs(places)
             staged = run_distributed(
                 self._engine.spark, _over_reads(self._program), inputs, staging, writers=writers
             )
-        return StagedRows(name, row[0], staged.attempts)
+        return StagedRows(self._name, row[0], staged.attempts)
 
-    def _inputs(self, places: int) -> tuple[dict[str, PartitionedQuery | pa.Table], int]:
+    @contextmanager
+    def _copied(self, rows: Rows) -> Iterator[Rows]:
+        """The rows, where our transaction sees them."""
+        columns = carried_columns(self._program.target)
+        given = relation_of(rows, columns)
+        names = [column.name for column in columns]
+        with (
+            temporary(self._session.write, self._name.name, columns) as copied,
+            connect(self._engine.dsn) as connection,
+        ):
+            pass_on(connection, given.query, given.parameters, self._session.write, copied.table, names)
+            yield copied
+
+    def _inputs(self, places: int) -> tuple[dict[str, Given], int]:
         """What the tasks and we read, and how many tasks may write."""
         scans = scans_of(self._program)
         reads = [read for read in self._program.reads if read.name in scans]
-        queries = {read.name: self._queries(read) for read in reads}
-        pieces = {read.name: len(queries[read.name]) for read in reads if self._is_spread(read, queries)}
-        bounds = spread(places, pieces, scans)
-        found = {
-            read.name: self._input(read, queries[read.name], bounds.readers.get(read.name)) for read in reads
+        splitting = Splitting(PARTS, FEW_PAGES if self._engine.path is Path.AUTO else 1)
+        if self._reached is not None:
+            found = reading_of(self._session, self._program, self._ends, self._reached, splitting)
+        else:
+            found = whole_reading(self._engine, self._session, reads, self._ends, splitting)
+        shared = {name: len(queries) for name, queries in found.queries.items() if name in scans and queries}
+        bounds = spread(places, shared if self._session.can_share else {}, scans)
+        inputs: dict[str, Given] = {
+            read.name: first_found(found.held[read.name])
+            if read.name in found.held
+            else self._input(read, found.queries[read.name], bounds.readers.get(read.name))
+            for read in reads
         }
-        return found, bounds.writers
+        return inputs, bounds.writers
 
-    def _input(
-        self, read: Read, queries: list[sql.Composable], readers: int | None
-    ) -> PartitionedQuery | pa.Table:
-        fields, weighted = fields_of(read), has_weight(read)
+    def _input(self, read: Read, queries: Sequence[sql.Composable], readers: int | None) -> Given:
+        weighted = has_weight(read)
+        schema = arrow_schema(read.fields, has_weight=weighted)
+        if not queries:
+            return schema.empty_table()
         if readers is None:
-            parts = [read_arrow(self._session.read, one, fields, has_weight=weighted) for one in queries]
-            return pa.concat_tables([arrow_schema(fields, has_weight=weighted).empty_table(), *parts])
+            batches = (read_batches(self._session.read, query, schema) for query in queries)
+            return spooled(self._engine.spark, chain.from_iterable(batches), schema)
         return PartitionedQuery(
             tuple(query.as_string(self._session.read) for query in queries),
-            fields,
+            read.fields,
             self._snapshot,
             self._table.settings,
             has_weight=weighted,
             tasks=readers,
         )
-
-    def _queries(self, read: Read) -> list[sql.Composable]:
-        """The texts that together read it; none where the first read of its source has it all."""
-        if read.earlier:
-            return []
-        pieces = self._pieces(read)
-        if self._is_small(read, pieces):
-            return [read_query(read, self._ends, None)]
-        queries: list[sql.Composable] = [read_query(read, self._ends, None, piece) for piece in pieces]
-        if read.is_changed and read.kind is ReadKind.ROWS:
-            queries.append(inserted_query(read, self._ends, None))
-        return queries
-
-    def _is_spread(self, read: Read, queries: Mapping[str, Sequence[object]]) -> bool:
-        return bool(queries[read.name]) and not self._is_small(read, queries[read.name])
-
-    def _is_small(self, read: Read, pieces: Sequence[object]) -> bool:
-        """Whether a source costs less to read here than to start a task."""
-        return self._engine.path is Path.AUTO and read.kind is ReadKind.ROWS and len(pieces) == 1
-
-    def _pieces(self, read: Read) -> list[str | None]:
-        if read.kind is not ReadKind.ROWS or read.source is None:
-            return [None]
-        least = FEW_PAGES if self._engine.path is Path.AUTO else 1
-        return [*ctid_ranges(self._session.read, read.source, PARTS, least_pages=least)]
 
 
 def _over_reads(program: Program) -> str:

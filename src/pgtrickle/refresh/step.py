@@ -132,6 +132,7 @@ def finished(session: Session, step: Step, effect: Effect, initiated_by: str, mi
     """What came of a step that took so long."""
     inserted, deleted = effect.applied.inserted, effect.applied.deleted
     strategy = strategy_of(step.found, step.action)
+    reason = step.reason + effect.note
     record = Refreshed(
         action=step.action,
         started_at=step.started_at,
@@ -141,13 +142,13 @@ def finished(session: Session, step: Step, effect: Effect, initiated_by: str, mi
         rows_inserted=inserted,
         rows_deleted=deleted,
         delta_rows=effect.delta_rows,
-        reason=step.reason,
+        reason=reason,
         initiated_by=initiated_by,
         milliseconds=milliseconds,
         change_rows=sum(window.rows for window in step.pending),
         strategy=strategy.value if strategy else None,
     )
-    outcome = RefreshOutcome(step.table.name, step.action, inserted, deleted, milliseconds, step.reason)
+    outcome = RefreshOutcome(step.table.name, step.action, inserted, deleted, milliseconds, reason)
     return Done(step, outcome, record)
 
 

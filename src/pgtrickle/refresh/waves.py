@@ -17,6 +17,7 @@ import pyarrow as pa
 from pgtrickle.apply.applying import opened_for_few
 from pgtrickle.catalog.outcomes import commit_refreshes
 from pgtrickle.catalog.trust import lock_for_apply
+from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, Status, StreamTable
 from pgtrickle.plan.program import Program
@@ -98,10 +99,16 @@ class Together:
             for (table, found), pending in zip(members, all_pending, strict=True)
         ]
         followed = [(step, program) for step in steps if (program := step.program) is not None]
-        results = computed(self.engine, self.session, followed)
-        # what was done for all of them at once counts for each by its share
-        self._share = _since(clock) / len(members)
-        self._apply(followed, results)
+        with self.engine.memory.holding() as holding:
+            results = computed(self.engine, self.session, followed, holding)
+            # what was done for all of them at once counts for each by its share
+            self._share = _since(clock) / len(members)
+            self._apply(followed, results)
+            large = [step for (step, _), r in zip(followed, results, strict=True) if isinstance(r, TooMuch)]
+            # what they hold is not needed any more
+            del results
+        for step in large:
+            self._by_itself(step, self._carried_out)
         for step in steps:
             if step.action is Action.NO_DATA:
                 self._done(step, (NOTHING, 0.0))
@@ -109,7 +116,7 @@ class Together:
                 self._by_itself(step, self._carried_out)
 
     def _apply(
-        self, followed: Sequence[tuple[Step, Program]], results: Sequence[pa.Table | Blamed | None]
+        self, followed: Sequence[tuple[Step, Program]], results: Sequence[pa.Table | Blamed | TooMuch | None]
     ) -> None:
         changes: list[_Change] = []
         for (step, program), result in zip(followed, results, strict=True):
@@ -117,7 +124,7 @@ class Together:
                 self._done(step, (NOTHING, 0.0))
             elif isinstance(result, BLAMED):
                 self._blamed(step, result)
-            else:
+            elif not isinstance(result, TooMuch):
                 changes.append((step, program, result))
         try:
             with self.session.savepoint():

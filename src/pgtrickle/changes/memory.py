@@ -1,0 +1,132 @@
+"""How much of what it reads the driver may hold, counted while the rows arrive.
+
+All refreshes of a process share one limit. A refresh that would pass it gives back what it read last and
+goes on elsewhere: in Spark's tasks, which read and write in portions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+
+import pyarrow as pa
+
+SHARE: Final = 8
+"""The default limit is this part of the heap of Spark's driver: a row is copied several times on its way."""
+LEAST: Final = 16 << 20
+FREE: Final = 1 << 20
+"""A refresh may hold this much, whatever others hold."""
+PER_VALUE: Final = 16
+"""What a value costs beside its bytes, once Spark has made a row of it."""
+
+
+Batches = Generator[pa.RecordBatch, None, None]
+
+
+class TooMuch(Exception):
+    """A refresh reaches more rows than the driver may hold."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """The limit that the refreshes of a process share. Safe to use from many threads."""
+
+    limit: Callable[[], int]
+    _held: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def held(self) -> int:
+        """How many bytes all refreshes hold at the moment."""
+        return self._held
+
+    def holding(self, *, max_rows: int | None = None) -> Holding:
+        """The part of one refresh; with `max_rows` it may not hold more rows than that either."""
+        return Holding(self, max_rows)
+
+    def _take(self, size: int, own: int) -> None:
+        with self._lock:
+            limit = self.limit()
+            # half of it for one, so that a large refresh leaves room for the others
+            if own + size > FREE and (own + size > limit // 2 or self._held + size > limit):
+                raise TooMuch(f"more than {megabytes(min(limit // 2, max(FREE, limit - self._held + own)))}")
+            self._held += size
+
+    def _give_back(self, size: int) -> None:
+        with self._lock:
+            self._held -= size
+
+
+@dataclass(slots=True)
+class Holding:
+    """What one refresh holds; everything is given back at the end."""
+
+    memory: Memory
+    max_rows: int | None = None
+    rows: int = 0
+    size: int = 0
+
+    def add(self, part: pa.RecordBatch | pa.Table, values: int | None = None) -> None:
+        """Count rows that have arrived; raise if they are too many.
+
+        `values` is how many of the columns of a row matter, where not all do.
+        """
+        rows = self.rows + part.num_rows
+        if self.max_rows is not None and rows > self.max_rows:
+            raise TooMuch(f"more than {self.max_rows:,} rows")
+        size = cost(part, values)
+        self.memory._take(size, self.size)
+        self.rows, self.size = rows, self.size + size
+
+    def table(self, batches: Batches, schema: pa.Schema, values: int | None = None) -> pa.Table:
+        """The batches as a table, each counted as it comes; if they are too many, none is held."""
+        rows, size = self.rows, self.size
+        found = []
+        try:
+            # a COPY that is given up must be ended before anything else is asked on its connection
+            with closing(batches):
+                for batch in batches:
+                    self.add(batch, values)
+                    found.append(batch)
+        except BaseException:
+            self._shrink(rows, size)
+            raise
+        return pa.Table.from_batches(found, schema)
+
+    @property
+    def left(self) -> int:
+        """How many bytes this refresh may still take."""
+        limit = self.memory.limit()
+        return max(FREE, min(limit // 2 - self.size, limit - self.memory.held))
+
+    def release(self) -> None:
+        """Give everything back."""
+        self._shrink(0, 0)
+
+    def _shrink(self, rows: int, size: int) -> None:
+        self.memory._give_back(self.size - size)
+        self.rows, self.size = rows, size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def cost(part: pa.RecordBatch | pa.Table, values: int | None = None) -> int:
+    """What rows take in memory, in Arrow's form and as rows of Spark's."""
+    width: int = part.num_columns if values is None else values
+    size: int = part.nbytes
+    return size + PER_VALUE * width * int(part.num_rows)
+
+
+def megabytes(size: int) -> str:
+    """A size for people to read."""
+    return f"{size / (1 << 20):,.0f} MB"

@@ -1,0 +1,42 @@
+"""Rows that only the driver can read, and that are too many for it: put down on Spark's disks in portions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from typing import Final
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from pgtrickle.changes.memory import cost
+from pgtrickle.pipeline.session import Spark
+
+PORTION: Final = 32 << 20
+"""How many bytes of rows the driver holds on their way."""
+
+
+def spooled(spark: Spark, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> DataFrame:
+    """The rows as a frame that no longer needs the driver's memory."""
+    parts = [_put_down(spark, portion) for portion in _portions(batches, schema)]
+    return reduce(DataFrame.unionAll, parts)
+
+
+def _put_down(spark: Spark, rows: pa.Table) -> DataFrame:
+    # a checkpoint forgets where its rows came from, so the driver may forget them too
+    return spark.large.createDataFrame(rows).localCheckpoint(True, StorageLevel.DISK_ONLY)
+
+
+def _portions(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """At least one portion, which may be empty."""
+    held: list[pa.RecordBatch] = []
+    size, is_first = 0, True
+    for batch in batches:
+        held.append(batch)
+        size += cost(batch)
+        if size >= PORTION:
+            yield pa.Table.from_batches(held, schema)
+            held, size, is_first = [], 0, False
+    if held or is_first:
+        yield pa.Table.from_batches(held, schema)
