@@ -118,4 +118,3 @@ def test_tables_that_go_together_are_bounded_too(facts, stream_table, engine, mo
     # also where everything is loaded
     again = stream_table("select b.dim, count(*) as n, sum(b.amount) as s from below b group by b.dim")
     again.equals_its_query()
-
