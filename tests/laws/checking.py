@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hypothesis import assume
@@ -72,12 +72,13 @@ def bound_rows(
     needed: Needed = Needed(),  # noqa: B008
     many: int = 100,
     is_whole: bool = False,
+    lost: Callable[[str], bool] = lambda name: False,
 ) -> Rows:
     """The rows of the tree, bound, read and evaluated."""
     with remembered() as queries:
         bound, reads = Binding(changed).program(op, needed.wants)
     assert [c.name for c in bound.columns] == [c.name for c in op.columns]
-    reader = Reader(world, queries, many, is_whole, {GIVEN: needed.table})
+    reader = Reader(world, queries, many, is_whole, {GIVEN: needed.table}, lost)
     return both_ends(bound, reader.read_all(reads))
 
 
@@ -88,10 +89,11 @@ def check(
     needed: Needed = Needed(),  # noqa: B008
     many: int = 100,
     is_whole: bool = False,
+    lost: Callable[[str], bool] = lambda name: False,
 ) -> None:
     """What changed is right; what is needed is right and complete at both ends."""
     was, now = truths(op, world)
-    rows = bound_rows(op, world, world.changed | clocked(op) | changed, needed, many, is_whole)
+    rows = bound_rows(op, world, world.changed | clocked(op) | changed, needed, many, is_whole, lost)
     assert change(rows) == minus(now, was)
     for number, true in ((0, was), (1, now)):
         found = end(rows, number)

@@ -57,7 +57,8 @@ class Reader:
     """Reads one after the other, each restricted by the keys that the ones before it found.
 
     With more than `many` keys a lookup gives up a column. Where `is_whole`, no lookup restricts
-    anything, as when Spark reads sources in pieces.
+    anything, as when Spark reads sources in pieces. The keys of reads that are `lost` are not in memory:
+    PostgreSQL finds them where a lookup stands alone, and else every row is found.
     """
 
     world: World
@@ -65,9 +66,12 @@ class Reader:
     many: int = 100
     is_whole: bool = False
     tables: dict[str, Table] = field(default_factory=dict)
+    lost: Callable[[str], bool] = lambda name: False
+    marked: frozenset[Lookup] = frozenset()
 
     def read_all(self, reads: tuple[Read, ...]) -> Mapping[str, Table]:
         """All reads in their order."""
+        self.marked = frozenset(lookup for read in reads for lookup in read.earlier)
         of_kind = {
             ReadKind.CHANGES: self._changes,
             ReadKind.ROWS: self._rows,
@@ -103,7 +107,7 @@ class Reader:
         if not self.is_whole and read.parts and all(self._is_empty(part) for part in read.parts):
             return []
         names = [f.name for f in read.fields]
-        kept = self._any_of(read.lookups) if read.lookups else _always
+        kept = self._any_of(read.lookups, asks=False) if read.lookups else _always
         if read.version in {Version.NOW, Version.BEFORE}:
             rows = self._evaluated(read, read.version)
             return [(row, 1, False) for row in rows.elements() if kept(dict(zip(names, row, strict=True)))]
@@ -133,7 +137,7 @@ class Reader:
     def _is_empty(self, part: Part) -> bool:
         if part.change is None:
             return self._reached(part) is _never
-        changes = self.tables.get(part.change.name)
+        changes = None if self.lost(part.change.name) else self.tables.get(part.change.name)
         return self._reached(part) is _never and changes is not None and not changes.found
 
     def _part(self, part: Part, version: Version) -> ZSet:
@@ -153,7 +157,7 @@ class Reader:
     def _reached(self, part: Part) -> Condition:
         if not part.is_reached:
             return _always if self.is_whole else _never
-        return self._any_of(part.rows.lookups) if part.rows.lookups else _always
+        return self._any_of(part.rows.lookups, asks=False) if part.rows.lookups else _always
 
     def _present(self, read: Read, condition: Condition) -> ZSet:
         """Rows of the source now."""
@@ -171,17 +175,24 @@ class Reader:
         crossed = _selected(read, self.world.new, lambda row: condition(row) * (holds(row) - held(row)))
         return folded([*moved.items(), *crossed.items()])
 
-    def _any_of(self, lookups: tuple[Lookup, ...]) -> Condition:
+    def _any_of(self, lookups: tuple[Lookup, ...], asks: bool = True) -> Condition:
         """Whether one of the lookups finds a row."""
         if self.is_whole:
             return _always
-        found = [self._condition(lookup) for lookup in lookups if self._has_keys(lookup)]
+        used = [lookup for lookup in lookups if self._has_keys(lookup)]
+        if any(self._is_lost(lookup) for lookup in used):
+            is_asked = asks and len(used) == 1 and used[0] not in self.marked and not used[0].is_null_safe
+            return self._condition(used[0]) if is_asked else _always
+        found = [self._condition(lookup) for lookup in used]
         if _always in found:
             return _always
         return (lambda row: any(one(row) for one in found)) if found else _never
 
     def _has_keys(self, lookup: Lookup) -> bool:
-        return any(self.tables[provider.read].found for provider in lookup.providers)
+        return self._is_lost(lookup) or any(self.tables[p.read].found for p in lookup.providers)
+
+    def _is_lost(self, lookup: Lookup) -> bool:
+        return any(self.lost(provider.read) for provider in lookup.providers)
 
     def _condition(self, lookup: Lookup) -> Condition:
         """Columns are restricted one by one: a superset of the keys is enough."""

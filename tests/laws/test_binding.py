@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.restriction.rules import RULES
-from tests.laws.checking import ALL, bound_rows, check, truths
+from tests.laws.checking import ALL, GIVEN, bound_rows, check, truths
 from tests.laws.ends import end
 from tests.laws.needs import needs
 from tests.laws.parts import Names, scans
@@ -40,6 +40,18 @@ def test_a_lookup_that_gives_up_columns_with_many_keys_changes_no_answer(data, o
 @given(data=st.data(), op=trees())
 def test_reading_sources_whole_gives_the_same(data, op):
     check(op, data.draw(worlds(used(op))), is_whole=True)
+
+
+@law
+@given(data=st.data(), op=trees(), lost=st.sets(st.integers(0, 12)), more=supersets)
+def test_reads_that_nobody_holds_change_no_answer(data, op, lost, more):
+    """Their keys are found by PostgreSQL, or every row is: whichever reads they are."""
+    numbers: dict[str, int] = {}
+
+    def is_lost(name: str) -> bool:
+        return name != GIVEN and numbers.setdefault(name, len(numbers)) in lost
+
+    check(op, data.draw(worlds(used(op))), more, data.draw(needs(op)), lost=is_lost)
 
 
 @law

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pgtrickle.commands.opening import connected
-from pgtrickle.interfaces.environment import max_connections_of, pooling_of
+from pgtrickle.interfaces.environment import max_connections_of, memory_limit_of, pooling_of
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.postgres.pool import check_enough
 
@@ -23,6 +23,7 @@ def connect(
     *,
     max_connections: int | None = None,
     pooler: str | None = None,
+    memory_limit: int | str | None = None,
 ) -> Trickle:
     """Open the database at `dsn`; without one, where libpq's environment variables lead.
 
@@ -30,7 +31,10 @@ def connect(
     nothing: then one is started in this process when it is first needed, which takes some seconds.
     `max_connections` bounds the connections of refreshes and their Spark tasks together. `pooler` says
     whether `dsn` leads to a pooler in transaction mode: `"yes"`, `"no"`, or `"auto"`, which finds out.
-    Without them, PGTRICKLE_MAX_CONNECTIONS and PGTRICKLE_POOLER are asked.
+    `memory_limit` is how much data the refreshes may hold at once, in bytes or as text such as `"512MB"`;
+    a change that reaches more is computed in Spark's tasks. By default it is an eighth of the heap of
+    Spark's driver. Without them, PGTRICKLE_MAX_CONNECTIONS, PGTRICKLE_POOLER and PGTRICKLE_MEMORY_LIMIT
+    are asked.
 
         with pgtrickle.connect("postgresql://me@localhost/shop") as trickle:
             trickle.install()
@@ -39,8 +43,9 @@ def connect(
     """
     most, pooling = max_connections_of(max_connections), pooling_of(pooler)
     check_enough(most)
+    limit = memory_limit_of(memory_limit)
     with connected(dsn):
-        return Trickle(dsn, lambda: _spark(spark), max_connections=most, pooling=pooling)
+        return Trickle(dsn, lambda: _spark(spark), max_connections=most, pooling=pooling, memory_limit=limit)
 
 
 def _spark(given: SparkSession | str | None) -> Spark:

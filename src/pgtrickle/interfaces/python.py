@@ -33,10 +33,12 @@ class Trickle:
         start_spark: Callable[[], Spark],
         *,
         max_connections: int = MOST,
+        memory_limit: int | None = None,
         pooling: Pooling = Pooling.AUTO,
     ) -> None:
         self._dsn = dsn
         self._max_connections, self._pooling = max_connections, pooling
+        self._memory_limit = memory_limit
         self._start_spark = start_spark
         self._engine: Engine | None = None
         self._opening = threading.Lock()
@@ -217,6 +219,7 @@ class Trickle:
                     self._start_spark,
                     max_connections=self._max_connections,
                     pooling=self._pooling,
+                    memory_limit=self._memory_limit,
                     cache_directory=host_directory(os.environ),
                 )
             return self._engine

@@ -8,7 +8,11 @@ from typing import Annotated, TypeAlias
 from typer import Argument, Option
 
 from pgtrickle.interfaces.cli.secrecy import DSN_VARIABLE, LISTEN_DSN_VARIABLE
-from pgtrickle.interfaces.environment import MAX_CONNECTIONS_VARIABLE, POOLER_VARIABLE
+from pgtrickle.interfaces.environment import (
+    MAX_CONNECTIONS_VARIABLE,
+    MEMORY_LIMIT_VARIABLE,
+    POOLER_VARIABLE,
+)
 from pgtrickle.postgres.pooling import Pooling
 
 Dsn: TypeAlias = Annotated[
@@ -123,6 +127,19 @@ MaxConnections: TypeAlias = Annotated[
         show_envvar=False,
         help="How many connections the sidecar and its Spark tasks may have together. "
         f"Without it {MAX_CONNECTIONS_VARIABLE}.",
+    ),
+]
+
+MemoryLimit: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "--memory-limit",
+        envvar=MEMORY_LIMIT_VARIABLE,
+        show_default=False,
+        show_envvar=False,
+        help="How much data the refreshes of this process may hold at once, such as 512MB. A change that "
+        "reaches more is computed in Spark's tasks, in portions. Default: an eighth of the heap of "
+        f"Spark's driver. Without it {MEMORY_LIMIT_VARIABLE}.",
     ),
 ]
 

@@ -12,9 +12,19 @@ from typer import Argument
 
 from pgtrickle.commands.opening import check_known, opened
 from pgtrickle.interfaces.cli import words
-from pgtrickle.interfaces.cli.options import Dsn, Json, Master, MaxErrors, Name, PathOption, Spread
+from pgtrickle.interfaces.cli.options import (
+    Dsn,
+    Json,
+    Master,
+    MaxErrors,
+    MemoryLimit,
+    Name,
+    PathOption,
+    Spread,
+)
 from pgtrickle.interfaces.cli.printing import output, print_json, say
 from pgtrickle.interfaces.cli.progress import Waiting
+from pgtrickle.interfaces.environment import memory_limit_of
 from pgtrickle.model.stream_table import RefreshOutcome
 
 if TYPE_CHECKING:
@@ -29,12 +39,14 @@ def refresh(
     dsn: Dsn = "",
     spark_master: Master = "local[*]",
     path: PathOption = Spread.AUTO,
+    memory_limit: MemoryLimit = None,
     max_consecutive_errors: MaxErrors = 3,
     json: Json = False,
 ) -> None:
     """Bring a stream table up to this moment."""
+    limit = memory_limit_of(memory_limit)
     _check(dsn, name)
-    with engine_for(dsn, f"Refreshing {name}", spark_master, path, loading=name) as engine:
+    with engine_for(dsn, f"Refreshing {name}", spark_master, path, name, limit) as engine:
         from pgtrickle.commands.refresh import refresh as refresh_with
 
         outcome = refresh_with(engine, name, max_consecutive_errors)
@@ -90,7 +102,12 @@ def _check(dsn: str, name: str | None) -> None:
 
 @contextmanager
 def engine_for(
-    dsn: str, step: str, master: str = "local[*]", path: Spread = Spread.AUTO, loading: str | None = None
+    dsn: str,
+    step: str,
+    master: str = "local[*]",
+    path: Spread = Spread.AUTO,
+    loading: str | None = None,
+    memory_limit: int | None = None,
 ) -> Iterator[Engine]:
     """An engine for one command, while the terminal shows what it does."""
     with Waiting(step, dsn, loading) as waiting:
@@ -105,7 +122,13 @@ def engine_for(
             waiting.step(step)
             return spark
 
-        engine = Engine(dsn, start, Path(path.value), cache_directory=host_directory(os.environ))
+        engine = Engine(
+            dsn,
+            start,
+            Path(path.value),
+            memory_limit=memory_limit or memory_limit_of(None),
+            cache_directory=host_directory(os.environ),
+        )
         try:
             yield engine
         finally:

@@ -23,6 +23,7 @@ from pgtrickle.interfaces.cli.options import (
     Master,
     MaxConnections,
     MaxErrors,
+    MemoryLimit,
     PathOption,
     PoolerOption,
     Spread,
@@ -30,6 +31,7 @@ from pgtrickle.interfaces.cli.options import (
 )
 from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
 from pgtrickle.interfaces.cli.progress import Waiting
+from pgtrickle.interfaces.environment import memory_limit_of
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import check_writable
 from pgtrickle.postgres.pool import MOST, Pool
@@ -89,6 +91,7 @@ def run(
     max_consecutive_errors: MaxErrors = 3,
     pooler: PoolerOption = Pooling.AUTO,
     max_connections: MaxConnections = MOST,
+    memory_limit: MemoryLimit = None,
     worker_pool_size: Workers = 4,
     listen_dsn: ListenDsn = None,
     template_cache_max_entries: CacheEntries = 256,
@@ -96,7 +99,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
-    settings = _settings(spark_conf or [])
+    settings, limit = _settings(spark_conf or []), memory_limit_of(memory_limit)
     with opened(dsn) as connection:
         check_writable(connection)
         where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
@@ -104,7 +107,7 @@ def run(
     pool = Pool(dsn, max_connections, pooler)
     way = "through a pooler" if pool.is_pooled else "directly"
     pool.close()
-    engine = _started(dsn, spark_master, settings, path, pool, template_cache_max_entries)
+    engine = _started(dsn, spark_master, settings, path, pool, template_cache_max_entries, limit)
     try:
         errors().print(
             f"Following the stream tables of {where}, connected {way},"
@@ -119,7 +122,13 @@ def run(
 
 
 def _started(
-    dsn: str, master: str, settings: dict[str, str], path: Spread, pool: Pool, cache_entries: int
+    dsn: str,
+    master: str,
+    settings: dict[str, str],
+    path: Spread,
+    pool: Pool,
+    cache_entries: int,
+    memory_limit: int | None,
 ) -> Engine:
     """An engine whose Spark is warm: no refresh should pay for that."""
     began = time.monotonic()
@@ -138,6 +147,7 @@ def _started(
         max_connections=pool.most,
         pooling=Pooling.YES if pool.is_pooled else Pooling.NO,
         template_cache_max_entries=cache_entries,
+        memory_limit=memory_limit,
         cache_directory=host_directory(os.environ),
     )
 
