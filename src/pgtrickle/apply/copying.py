@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
-from psycopg import ClientCursor
 
 from pgtrickle.apply.composing import identifier, listed, relation, trusted
 from pgtrickle.apply.rows import ArrayRows, CarriedColumn, CopiedRows, Rows
@@ -54,28 +53,3 @@ def temporary(connection: Connection, name: str, columns: Sequence[CarriedColumn
     yield CopiedRows(table)
     # a failure undoes it with everything else
     connection.execute(sql.SQL("drop table {}").format(relation(table)), {})
-
-
-def pass_on(
-    source: Connection,
-    query: sql.Composed,
-    parameters: Mapping[str, object],
-    target: Connection,
-    table: RelationName,
-    names: Sequence[str],
-) -> None:
-    """Copy the rows of a query on one connection into a table on another, a portion at a time."""
-    # a COPY has no parameters: they are written into its text
-    text = ClientCursor(source).mogrify(query, parameters)
-    give: Any = "copy (" + text + ") to stdout (format csv, encoding 'UTF8')"
-    take = sql.SQL("copy {} ({}) from stdin (format csv, encoding 'UTF8')").format(
-        relation(table), listed(map(identifier, names))
-    )
-    with (
-        source.cursor() as giving,
-        target.cursor() as taking,
-        giving.copy(give) as out,
-        taking.copy(take, {}) as into,
-    ):
-        for part in out:
-            into.write(part)

@@ -30,6 +30,7 @@ from pgtrickle.plan.targets.merged import RESCANNED
 from pgtrickle.refresh.engine import Engine, Path
 from pgtrickle.refresh.reaching import Reached
 from pgtrickle.refresh.session import Session
+from pgtrickle.refresh.sizes import whole_rows
 from pgtrickle.refresh.staging import Staging
 from pgtrickle.refresh.unfollowable import Unfollowable, followable
 from pgtrickle.refresh.windows import ends_of
@@ -95,6 +96,9 @@ def _result(
 ) -> pa.Table | Reached | None:
     """What Spark computes of the window; None if there is nothing, or how far we came if it is too much."""
     found: dict[str, pa.Table] = {}
+    whole = whole_rows(engine, session, program)
+    if whole is not None:
+        return Reached(found, holding, f"about {whole:,} rows")
     try:
         with session.bounded():
             inputs = gathered(engine, session, table, program, holding, onto=found)

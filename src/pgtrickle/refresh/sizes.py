@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pgtrickle.changes.window import SourceWindow
+from pgtrickle.plan.program import Program
+from pgtrickle.plan.reads import ReadKind
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.engine import Engine, Path
@@ -20,6 +22,22 @@ def is_large_load(engine: Engine, session: Session, found: Compilation) -> bool:
     """Whether a first load is better spread over tasks."""
     tables = [source.table.sql for source in found.sources]
     return _is_large(engine, estimated_rows(session.read, tables), engine.large_table)
+
+
+def whole_rows(engine: Engine, session: Session, program: Program) -> int | None:
+    """How many rows a program reads of sources that no key restricts, if that is better spread over tasks.
+
+    What it reads by keys is counted while it is read.
+    """
+    tables = [
+        read.source.table.sql
+        for read in program.reads
+        if read.kind is ReadKind.ROWS and not read.lookups and read.source is not None
+    ]
+    if not tables or engine.path is not Path.AUTO or not session.can_share:
+        return None
+    rows = estimated_rows(session.read, tables)
+    return rows if rows >= engine.large_window else None
 
 
 def _is_large(engine: Engine, rows: int, limit: int) -> bool:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import chain
 from types import TracebackType
 
-from pgtrickle.apply.copying import pass_on, temporary
+from pgtrickle.apply.copying import temporary
 from pgtrickle.apply.rows import Rows, StagedRows, carried_columns, relation_of
 from pgtrickle.apply.storage import (
     create_staging,
@@ -28,6 +28,7 @@ from pgtrickle.plan.program import Program
 from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.arrow import arrow_schema, read_batches
 from pgtrickle.postgres.connection import connect, sql
+from pgtrickle.postgres.copying import copy_across
 from pgtrickle.refresh.engine import Engine, Path
 from pgtrickle.refresh.reaching import Reached, Splitting, reading_of, whole_reading
 from pgtrickle.refresh.session import Session
@@ -112,7 +113,8 @@ class Staging:
             temporary(self._session.write, self._name.name, columns) as copied,
             connect(self._engine.dsn) as connection,
         ):
-            pass_on(connection, given.query, given.parameters, self._session.write, copied.table, names)
+            table = sql.Identifier(copied.table.schema, copied.table.name)
+            copy_across(connection, given.query, given.parameters, self._session.write, table, names)
             yield copied
 
     def _inputs(self, places: int) -> tuple[dict[str, Given], int]:
