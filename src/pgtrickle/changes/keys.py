@@ -15,7 +15,7 @@ from pgtrickle.postgres.connection import sql
 
 MANY = 100_000
 """With more keys than this a lookup asks more of PostgreSQL than a scan does."""
-MANY_BYTES = 16 << 20
+MANY_BYTES = 4 << 20
 """The text of a statement holds the keys, so they must not be long either."""
 
 _NATIVE = {

@@ -18,6 +18,8 @@ import pyarrow as pa
 SHARE: Final = 8
 """The default limit is this part of the heap of Spark's driver: a row is copied several times on its way."""
 LEAST: Final = 16 << 20
+MOST: Final = 1 << 30
+"""A refresh never holds more than this: a column of texts has no more than two gigabytes."""
 FREE: Final = 1 << 20
 """A refresh may hold this much, whatever others hold."""
 PER_VALUE: Final = 16
@@ -40,6 +42,11 @@ class Memory:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
+    def share(self) -> int:
+        """How many bytes one refresh may hold: a large one leaves room for the others."""
+        return min(MOST, self.limit() // 2)
+
+    @property
     def held(self) -> int:
         """How many bytes all refreshes hold at the moment."""
         return self._held
@@ -50,10 +57,9 @@ class Memory:
 
     def _take(self, size: int, own: int) -> None:
         with self._lock:
-            limit = self.limit()
-            # half of it for one, so that a large refresh leaves room for the others
-            if own + size > FREE and (own + size > limit // 2 or self._held + size > limit):
-                raise TooMuch(f"more than {megabytes(min(limit // 2, max(FREE, limit - self._held + own)))}")
+            share, free = self.share, self.limit() - self._held
+            if own + size > FREE and (own + size > share or size > free):
+                raise TooMuch(f"more than {megabytes(min(share, max(FREE, own + free)))}")
             self._held += size
 
     def _give_back(self, size: int) -> None:
@@ -100,8 +106,8 @@ class Holding:
     @property
     def left(self) -> int:
         """How many bytes this refresh may still take."""
-        limit = self.memory.limit()
-        return max(FREE, min(limit // 2 - self.size, limit - self.memory.held))
+        free = self.memory.limit() - self.memory.held
+        return max(FREE, min(self.memory.share - self.size, free))
 
     def release(self) -> None:
         """Give everything back."""

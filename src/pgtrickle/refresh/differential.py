@@ -52,13 +52,13 @@ def follow(
     engine: Engine, session: Session, table: StreamTable, program: Program, *, is_large: bool
 ) -> Effect:
     """Apply the change of the window to the stream table."""
-    if is_large and session.can_share:
-        with Staging(engine, session, table, program) as rows:
-            return _applied(session, table, program, rows, 0)
     with engine.memory.holding(max_rows=_max_rows(engine, session)) as holding:
+        if is_large and session.can_share:
+            with Staging(engine, session, table, program, holding) as rows:
+                return _applied(session, table, program, rows, 0)
         result = _result(engine, session, table, program, holding)
         if isinstance(result, Reached):
-            with Staging(engine, session, table, program, result) as rows:
+            with Staging(engine, session, table, program, holding, result) as rows:
                 return replace(_applied(session, table, program, rows, 0), note=_note(result))
         if result is None:
             return NOTHING
@@ -72,13 +72,13 @@ def fill(engine: Engine, session: Session, table: StreamTable, program: Program,
     if isinstance(target, FirstRows):
         create_storage(session.write, table.id, target)
         return Effect(fill_first_rows(session.write, table.name, table.match_columns, table.id, target), 0)
-    if is_large and session.can_share:
-        with Staging(engine, session, table, program) as rows:
-            return Effect(_replaced(session, table, program, rows), 0)
     with engine.memory.holding(max_rows=_max_rows(engine, session)) as holding:
+        if is_large and session.can_share:
+            with Staging(engine, session, table, program, holding) as rows:
+                return Effect(_replaced(session, table, program, rows), 0)
         result = _loaded(engine, session, table, program, holding)
         if isinstance(result, Reached):
-            with Staging(engine, session, table, program, result) as rows:
+            with Staging(engine, session, table, program, holding, result) as rows:
                 create_storage(session.write, table.id, target)
                 return Effect(_replaced(session, table, program, rows), 0, _note(result))
         create_storage(session.write, table.id, target)
@@ -98,13 +98,13 @@ def _result(
     found: dict[str, pa.Table] = {}
     whole = whole_rows(engine, session, program)
     if whole is not None:
-        return Reached(found, holding, f"about {whole:,} rows")
+        return Reached(found, f"about {whole:,} rows")
     try:
         with session.bounded():
             inputs = gathered(engine, session, table, program, holding, onto=found)
         return _computed(engine, program, inputs, holding) if has_rows(inputs) else None
     except TooMuch as reason:
-        return Reached(found, holding, str(reason))
+        return Reached(found, str(reason))
 
 
 def _loaded(
@@ -117,7 +117,7 @@ def _loaded(
             inputs = _inputs(session, table, program, holding, onto=found)
         return _computed(engine, program, inputs, holding, keeps_plan=False)
     except TooMuch as reason:
-        return Reached(found, holding, str(reason))
+        return Reached(found, str(reason))
 
 
 def _computed(

@@ -21,7 +21,6 @@ from pgtrickle.pipeline.ranges import ctid_ranges
 from pgtrickle.plan.program import Program
 from pgtrickle.plan.reads import AGAIN, WEIGHT, Lookup, Read, ReadKind
 from pgtrickle.postgres.connection import Connection, sql
-from pgtrickle.refresh.engine import Engine, Path
 from pgtrickle.refresh.session import Session
 
 MOST_INNER: Final = 12
@@ -38,7 +37,6 @@ class Reached:
     """What the driver had read when it became too much, and why that was so."""
 
     tables: Mapping[str, pa.Table]
-    holding: Holding
     reason: str
 
 
@@ -59,17 +57,22 @@ class Splitting:
 
 
 def reading_of(
-    session: Session, program: Program, ends: Ends, reached: Reached, splitting: Splitting
+    session: Session,
+    program: Program,
+    ends: Ends,
+    tables: Mapping[str, pa.Table],
+    holding: Holding,
+    splitting: Splitting,
 ) -> Reading:
     """Decide about all that the driver has not read yet, in the order of the reads."""
-    held, inner = dict(reached.tables), dict[str, Inner]()
+    held, inner = dict(tables), dict[str, Inner]()
     queries: dict[str, list[sql.Composable]] = {}
     keys = Keys(held, inner, _marked(program.reads))
     for read in program.reads:
         if read.name in held:
             continue
         usable = keys if read.kind is ReadKind.ROWS else replace(keys, queries={})
-        found = _held(session, read, ends, usable, reached.holding, splitting)
+        found = _held(session, read, ends, usable, holding, splitting)
         if found is not None:
             held[read.name] = found
             continue
@@ -81,21 +84,26 @@ def reading_of(
 
 
 def whole_reading(
-    engine: Engine, session: Session, reads: Sequence[Read], ends: Ends, splitting: Splitting
+    session: Session,
+    reads: Sequence[Read],
+    ends: Ends,
+    holding: Holding,
+    splitting: Splitting,
+    *,
+    holds_small: bool,
 ) -> Reading:
-    """Read every source as a whole, once; what is small is read here."""
+    """Read every source as a whole, once; what is small is read here, unless tasks are to read it all."""
     held: dict[str, pa.Table] = {}
     queries: dict[str, list[sql.Composable]] = {}
-    with engine.memory.holding() as holding:
-        for read in reads:
-            # the first read of a source has it all
-            ranges = () if read.earlier else _ranges(session.read, read, splitting)
-            is_small = engine.path is Path.AUTO and read.kind is ReadKind.ROWS and len(ranges) == 1
-            found = _read_here(session, read, ends, None, holding) if is_small else None
-            if found is not None:
-                held[read.name] = found
-            else:
-                queries[read.name] = _split(read, ends, None, ranges)
+    for read in reads:
+        # the first read of a source has it all
+        ranges = () if read.earlier else _ranges(session.read, read, splitting)
+        is_small = holds_small and read.kind is ReadKind.ROWS and len(ranges) == 1
+        found = _read_here(session, read, ends, None, holding) if is_small else None
+        if found is not None:
+            held[read.name] = found
+        else:
+            queries[read.name] = _split(read, ends, None, ranges)
     return Reading(held, queries)
 
 

@@ -17,6 +17,7 @@ from pgtrickle.apply.storage import (
     staging_table,
 )
 from pgtrickle.changes.inputs import first_found
+from pgtrickle.changes.memory import Holding
 from pgtrickle.changes.reading import has_weight
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.pipeline.distributed import Given, StagingTarget, run_distributed
@@ -30,7 +31,7 @@ from pgtrickle.postgres.arrow import arrow_schema, read_batches
 from pgtrickle.postgres.connection import connect, sql
 from pgtrickle.postgres.copying import copy_across
 from pgtrickle.refresh.engine import Engine, Path
-from pgtrickle.refresh.reaching import Reached, Splitting, reading_of, whole_reading
+from pgtrickle.refresh.reaching import Reached, Reading, Splitting, reading_of, whole_reading
 from pgtrickle.refresh.session import Session
 from pgtrickle.refresh.spreading import scans_of, spread
 from pgtrickle.refresh.unfollowable import followable
@@ -58,9 +59,13 @@ class Staging:
         session: Session,
         table: StreamTable,
         program: Program,
+        holding: Holding,
         reached: Reached | None = None,
     ) -> None:
         self._engine, self._session, self._table, self._program = engine, session, table, program
+        # from here on only the bytes matter
+        holding.max_rows = None
+        self._holding = holding
         self._snapshot = session.shared() if session.can_share else ""
         self._ends, self._reached = ends_of(session, table), reached
         self._name = staging_table(table.id) if session.can_share else results_table(table.id)
@@ -122,10 +127,7 @@ class Staging:
         scans = scans_of(self._program)
         reads = [read for read in self._program.reads if read.name in scans]
         splitting = Splitting(PARTS, FEW_PAGES if self._engine.path is Path.AUTO else 1)
-        if self._reached is not None:
-            found = reading_of(self._session, self._program, self._ends, self._reached, splitting)
-        else:
-            found = whole_reading(self._engine, self._session, reads, self._ends, splitting)
+        found = self._reading(reads, splitting)
         shared = {name: len(queries) for name, queries in found.queries.items() if name in scans and queries}
         bounds = spread(places, shared if self._session.can_share else {}, scans)
         inputs: dict[str, Given] = {
@@ -135,6 +137,13 @@ class Staging:
             for read in reads
         }
         return inputs, bounds.writers
+
+    def _reading(self, reads: Sequence[Read], splitting: Splitting) -> Reading:
+        session, ends, holding = self._session, self._ends, self._holding
+        if self._reached is not None:
+            return reading_of(session, self._program, ends, self._reached.tables, holding, splitting)
+        holds_small = self._engine.path is Path.AUTO
+        return whole_reading(session, reads, ends, holding, splitting, holds_small=holds_small)
 
     def _input(self, read: Read, queries: Sequence[sql.Composable], readers: int | None) -> Given:
         weighted = has_weight(read)
