@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pgtrickle.changes import kept, reading
-from pgtrickle.postgres.arrow import read_arrow
+from pgtrickle.postgres.arrow import read_batches
 from pgtrickle.refresh import differential
 
 
@@ -20,8 +20,8 @@ def asked(monkeypatch) -> Callable[[str], int]:
         texts.append(query.as_string(connection))
         return original(connection, query, *args, **kwargs)
 
-    original = read_arrow
-    monkeypatch.setattr(reading, "read_arrow", read)
+    original = read_batches
+    monkeypatch.setattr(reading, "read_batches", read)
 
     def count(name: str) -> int:
         found = sum(f'"{name}" as t' in text for text in texts)

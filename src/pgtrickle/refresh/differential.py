@@ -88,7 +88,7 @@ def fill(engine: Engine, session: Session, table: StreamTable, program: Program,
 
 def _max_rows(engine: Engine, session: Session) -> int | None:
     """From how many rows on tasks are faster: only where they can read what we read."""
-    return engine.large_window if session.can_share and engine.path is Path.AUTO else None
+    return engine.large_reach if session.can_share and engine.path is Path.AUTO else None
 
 
 def _result(

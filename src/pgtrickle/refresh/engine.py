@@ -21,7 +21,9 @@ from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.costs import Costs
 
 LARGE_WINDOW = 200_000
-"""From this many rows on, changed or reached by a change, one task is slower than spreading them."""
+"""From this many change rows on, one task is slower than spreading them."""
+LARGE_REACH = 200_000
+"""The same for the rows that a change reaches."""
 LARGE_TABLE = 200_000
 """From this many rows on, a first load is spread over tasks."""
 
@@ -42,6 +44,7 @@ class Engine:
     start_spark: Callable[[], Spark]
     path: Path = Path.AUTO
     large_window: int = LARGE_WINDOW
+    large_reach: int = LARGE_REACH
     large_table: int = LARGE_TABLE
     memory_limit: int | None = None
     """How many bytes refreshes may hold in the driver together; None: a part of the heap of its Spark."""

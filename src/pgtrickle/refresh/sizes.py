@@ -37,7 +37,7 @@ def whole_rows(engine: Engine, session: Session, program: Program) -> int | None
     if not tables or engine.path is not Path.AUTO or not session.can_share:
         return None
     rows = estimated_rows(session.read, tables)
-    return rows if rows >= engine.large_window else None
+    return rows if rows >= engine.large_reach else None
 
 
 def _is_large(engine: Engine, rows: int, limit: int) -> bool:
