@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pgtrickle.catalog.tables import find
+from pgtrickle.catalog.trust import lock_for_apply
+from pgtrickle.model.errors import SourceChanged
 from tests.fixtures.databases import APP, TRICKLE
 from tests.security.conftest import MALLORY
 
@@ -169,6 +172,45 @@ def test_an_overload_that_fits_better_is_not_called(attack):
         "insert into mallory.v values (1, 'x')",
     )
     assert attack.refresh() is not None
+    assert attack.succeeded() == []
+
+
+def test_a_security_barrier_is_left_to_postgresql(attack):
+    """An error can quote a value, so no expression may meet a row that the view hides."""
+    attack.admin.execute(
+        "create view vault.others with (security_barrier) as select id, word from vault.secrets where id > 1;"
+        f"grant usage on schema vault to {MALLORY}; grant select on vault.others to {MALLORY}"
+    )
+    query = "select word::int as word from vault.others where word::int > 0"
+    assert "may not read view vault.others" in str(attack.create(query))
+    attack.admin.execute(f"grant select on vault.others to {TRICKLE}")
+    attack.mallory.execute(
+        "select pgtrickle.create_stream_table('mallory.st', %s, schedule => null)", (query,)
+    )
+    assert attack.refresh() is None
+    assert attack.succeeded() == []
+    (reason,) = attack.mallory.execute(
+        "select downgrade_reason from pgtrickle.explain_refresh_mode('mallory.st')"
+    ).fetchone()
+    assert reason == "view vault.others, a security barrier, cannot be followed incrementally"
+
+
+def test_a_table_with_the_name_of_a_stream_table_is_not_written(attack):
+    assert attack.create("select id, word from mallory.t") is None
+    assert attack.refresh() is None
+    with attack.engine.connection() as connection:
+        table = find(connection, "mallory.st")
+        attack.run(
+            "alter table mallory.st rename to hidden",
+            "create table mallory.st(id int, word text)",
+            "create trigger trap after insert on mallory.st for each row execute function mallory.spring()",
+            f"grant all on mallory.st to {TRICKLE}",
+        )
+        with pytest.raises(SourceChanged, match="another table has its name"):
+            lock_for_apply(connection, table)
+        connection.rollback()
+    attack.change()
+    attack.refresh("mallory.hidden")
     assert attack.succeeded() == []
 
 

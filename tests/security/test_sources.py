@@ -50,7 +50,7 @@ def test_what_is_attached_to_a_source_later_is_refused_by_the_next_refresh(attac
     for name, statement in ATTACHED.items():
         assert attack.run(statement) == [], name
         attack.change()
-        assert "code of others" in str(attack.refresh()), name
+        assert "rights of the sidecar" in str(attack.refresh()), name
         attack.run(*DETACHED)
     assert attack.refresh() is None
     assert attack.succeeded() == []
@@ -83,5 +83,5 @@ def test_a_materialized_view_is_read_like_any_source(attack):
     )
     assert attack.create("select id from mallory.kept") is None
     attack.run("create index on mallory.kept ((id + mallory.evil('index')))")
-    assert "code of others" in str(attack.refresh())
+    assert "rights of the sidecar" in str(attack.refresh())
     assert attack.succeeded() == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pgtrickle.model.errors import CommandRefused, RightLost
+from pgtrickle.model.errors import CommandRefused, RightLost, SourceChanged
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, sql
 
@@ -25,8 +25,8 @@ def untrusted_reads(
 
 def _unreadable(code: str) -> CommandRefused:
     return CommandRefused(
-        f"a refresh would run code of others with the rights of the sidecar: {code}",
-        hint="let an administrator take the function over, or drop what calls it",
+        f"a refresh would lend others the rights of the sidecar: {code}",
+        hint="let an administrator take the function or foreign table over, or drop what uses it",
     )
 
 
@@ -40,13 +40,21 @@ def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
     rows = connection.execute(
         "select (select string_agg(code, '; ') from pgtrickle.untrusted_code(t.id) code),"
         " (select string_agg(lost, '; ') from pgtrickle.lost_rights(t.pgt_id) lost),"
-        " pgtrickle.untrusted_reads(t.pgt_id),"
+        " pgtrickle.untrusted_reads(t.pgt_id), to_regclass(t.name) = t.id,"
         " row_security_active(t.id), current_user"
-        " from unnest(%s::oid[], %s::bigint[]) with ordinality as t(id, pgt_id, position)"
+        " from unnest(%s::oid[], %s::bigint[], %s::text[]) with ordinality as t(id, pgt_id, name, position)"
         " order by t.position",
-        ([table.relation for table in tables], [table.id for table in tables]),
+        (
+            [table.relation for table in tables],
+            [table.id for table in tables],
+            [table.name.sql for table in tables],
+        ),
     ).fetchall()
-    for table, (code, lost, read_code, hides_rows, role) in zip(tables, rows, strict=True):
+    for table, (code, lost, read_code, is_itself, hides_rows, role) in zip(tables, rows, strict=True):
+        if not is_itself:
+            raise SourceChanged(
+                f"{table.name} was renamed, and another table has its name", hint="refresh it again"
+            )
         if read_code:
             raise _unreadable(read_code)
         if code:

@@ -104,6 +104,17 @@ def reads_back(connection: Connection, view: RelationId) -> bool:
     return same is not None and bool(same[0])
 
 
+def security_barrier(connection: Connection, views: Sequence[RelationId]) -> RelationName | None:
+    """One of the views that hides rows even from conditions that fail, or None."""
+    row = connection.execute(
+        "select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace"
+        " where c.oid = any (%s::oid[]) and exists (select from pg_options_to_table(c.reloptions) o"
+        " where o.option_name = 'security_barrier' and o.option_value::boolean) order by c.oid limit 1",
+        (list(views),),
+    ).fetchone()
+    return RelationName(*row) if row else None
+
+
 def aggregate_names(connection: Connection) -> frozenset[str]:
     """The names of all aggregates there are, in lower case."""
     rows = connection.execute("select distinct lower(proname) from pg_proc where prokind = 'a'").fetchall()

@@ -22,6 +22,7 @@ from pgtrickle.postgres.introspect import (
     describe_sources,
     expression_types,
     reads_back,
+    security_barrier,
     set_function_names,
     view_texts,
 )
@@ -117,6 +118,10 @@ def _compiled(
     if table.mode is RefreshMode.FULL:
         return None, "FULL was asked for"
     try:
+        barrier = security_barrier(connection, views)
+        if barrier is not None:
+            # we would evaluate expressions on rows that it hides, and an error can quote them
+            raise refuse(f"view {barrier}, a security barrier,")
         _guard(connection, table, definition)
         if not all(reads_back(connection, view) for view in views):
             raise refuse("a view that PostgreSQL does not print as it is meant")

@@ -20,7 +20,11 @@ _TOO_LARGE = (
 
 
 class Unfollowable(Exception):
-    """A value that only PostgreSQL can compute with, such as a NaN among decimals."""
+    """A value that only PostgreSQL can compute with, such as a NaN among decimals.
+
+    The reason does not quote it: it may be of a row that the owner of the stream table may not see, and
+    reasons are told to everybody who listens to alerts.
+    """
 
 
 @contextmanager
@@ -29,11 +33,12 @@ def followable() -> Iterator[None]:
     try:
         yield
     except pa.ArrowInvalid as error:
-        raise Unfollowable(f"a value cannot be carried to Spark: {error}") from error
+        raise Unfollowable("a value cannot be carried to Spark") from error
     except DataError as error:
         # a row that a join leaves out need not satisfy what is computed of the rows it keeps
-        raise Unfollowable(f"while reading: {error.diag.message_primary}") from error
+        raise Unfollowable(f"a value fails while it is read ({type(error).__name__})") from error
     except SparkFailed as error:
-        if any(sign in error.message for sign in _TOO_LARGE):
-            raise Unfollowable(error.message) from error
+        sign = next((sign for sign in _TOO_LARGE if sign in error.message), None)
+        if sign is not None:
+            raise Unfollowable(f"a value is too large for Spark ({sign})") from error
         raise

@@ -74,6 +74,15 @@ begin
             hint = format('grant usage on schema %s to %I', namespace::regnamespace, pg_get_userbyid(sidecar));
     end if;
     if kind = 'v' then
+        -- PostgreSQL evaluates a query over a security barrier itself, so the view is read as it is
+        if exists (select from pg_class c cross join lateral pg_options_to_table(c.reloptions) o where c.oid = relation_id
+                and o.option_name = 'security_barrier' and o.option_value::boolean)
+            and not pgtrickle.may_select(sidecar, relation_id, columns)
+        then
+            raise exception '%', format('pgtrickle may not read view %s', printed) using
+                errcode = 'insufficient_privilege',
+                hint = format('grant select on %s to %I', printed, pg_get_userbyid(sidecar));
+        end if;
         return;
     end if;
     select pgtrickle.borrowed_credentials(t.id) into borrowed

@@ -120,11 +120,6 @@ begin
         left join pg_class v on v.oid = r.through
         cross join lateral (values (t.relowner), (v.relowner)) u(role_id)
         where s.pgt_id = id and pgtrickle.row_security_applies(c.oid, u.role_id);
-    return query
-        select b.why from pgtrickle.pgt_rights r
-        join pg_class c on c.oid = r.relation_id and c.relkind = 'f'
-        cross join lateral pgtrickle.borrowed_credentials(c.oid) b(why)
-        where r.pgt_id = id and b.why is not null;
 end
 $$;
 

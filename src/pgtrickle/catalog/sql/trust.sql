@@ -209,8 +209,8 @@ begin
 end
 $$;
 
--- untrusted_reads: what a refresh of a stream table would run of others before it writes, in one text; null if
--- there is nothing. Owners, members of roles, constraints of domains, casts and functions of the same name change
+-- untrusted_reads: what a refresh of a stream table would run of others before it writes, or read with credentials
+-- that are not theirs, in one text; null if there is nothing. Owners, members of roles, constraints of domains, casts and functions of the same name change
 -- without any of ours knowing, so everything below what the query reaches is looked at again. A query that
 -- uses only what is built in costs nothing here.
 create or replace function pgtrickle.untrusted_reads(id bigint) returns text
@@ -224,6 +224,11 @@ begin
     if reached.reached_objects <> '{}' then
         found := (select string_agg(format('the query calls %s', f.id::regprocedure), '; ')
             from pgtrickle.untrusted_functions(reached.reached_classes, reached.reached_objects) f(id));
+    end if;
+    if found is null then
+        found := (select string_agg(b.why, '; ') from pgtrickle.pgt_dependencies d
+            cross join lateral pgtrickle.borrowed_credentials(d.source_relid) b(why)
+            where d.pgt_id = id and d.source_type = 'foreign_table');
     end if;
     return coalesce(found, (select string_agg(code, '; ') from pgtrickle.untrusted_reading(array(
         select d.source_relid from pgtrickle.pgt_dependencies d
