@@ -24,6 +24,10 @@ class Follower:
         self.rows: Counter[str] = Counter()
         self.frontier, self.rows, _, _ = self._look(None)
 
+    def starts_over(self) -> None:
+        """Read the whole table again, as a stream table does that is computed anew."""
+        self.frontier, self.rows, _, _ = self._look(None)
+
     def catches_up(self) -> int:
         """Move to now, and fail unless the change rows explain the difference; how many there were."""
         frontier, rows, changes, is_truncated = self._look(self.frontier)

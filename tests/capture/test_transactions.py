@@ -88,14 +88,16 @@ def test_insert_update_and_delete_of_one_row_in_one_window_cancel(source, follow
     reader.catches_up()
 
 
-def test_a_stream_table_waits_for_writers_under_way(source, connect, app):
+def test_a_stream_table_waits_for_writers_under_way(source, connect, app, connection):
     """Its triggers would miss what a writer does after them in a statement that began before."""
     source("orders(id int)")
     writer = connect(APP)
     writer.execute("insert into orders values (1)")
-    app.execute("set lock_timeout = '50ms'")
-    with pytest.raises(psycopg.errors.LockNotAvailable, match=r"orders is busy"):
-        app.execute("select pgtrickle.create_stream_table('s', 'select id from orders')")
-    writer.commit()
+    app.execute("set lock_timeout = '7s'")
     app.execute("select pgtrickle.create_stream_table('s', 'select id from orders')")
-    assert app.execute("show lock_timeout").fetchone() == ("50ms",)
+    assert app.execute("show lock_timeout").fetchone() == ("7s",)
+    assert app.execute("select count(*) from pg_trigger where tgrelid = 'orders'::regclass").fetchone() == (0,)
+    writer.commit()
+    app.execute("select pgtrickle.create_stream_table('t', 'select id from orders')")
+    assert app.execute("select count(*) from pg_trigger where tgrelid = 'orders'::regclass").fetchone() == (4,)
+    assert app.execute("show lock_timeout").fetchone() == ("7s",)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.fixtures.databases import APP
+
 pytestmark = pytest.mark.on_postgres(18)
 
 
@@ -29,3 +31,16 @@ def test_a_partition_that_computes_a_column_otherwise_is_refused(source, follow,
     )
     with pytest.raises(Exception, match="computes column b otherwise"):
         follow("events")
+
+
+def test_a_virtual_column_that_cannot_be_computed_is_not_computed_for_the_writer(source, follow, connect):
+    source("shares(id int, parts int, share int generated always as (100 / parts) virtual)")
+    reader = follow("shares")
+    writer = connect(APP)
+    writer.execute("insert into shares values (1, 4)")
+    writer.commit()
+    assert reader.changes() == {"(1,4,25)": 1}
+    writer.execute("insert into shares values (2, 0)")
+    writer.execute("update shares set parts = 5 where id = 1")
+    writer.commit()
+    assert reader.is_marked()

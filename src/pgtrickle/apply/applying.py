@@ -139,7 +139,8 @@ def _stored(
     table: RelationName, matches: Sequence[str], outputs: Sequence[Output], key: tuple[str, ...] | None
 ) -> Stored:
     pairs = zip(outputs, matches, strict=True)
-    return Stored(table, tuple(Column(output.name, output.pg_type, match) for output, match in pairs), key)
+    columns = (Column(output.name, output.pg_type, match, output.domain) for output, match in pairs)
+    return Stored(table, tuple(columns), key)
 
 
 def _finals(

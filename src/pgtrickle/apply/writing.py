@@ -29,11 +29,13 @@ class Column:
     """A column of a stream table; `match` is the SQL by which its index hashes and compares it.
 
     That is the name itself, or `(name)::text` where values of the type cannot be hashed.
+    `domain` is what the column is declared by, if that is not `pg_type` itself.
     """
 
     name: str
     pg_type: str
     match: str
+    domain: str | None = None
 
     @property
     def is_matched_by_text(self) -> bool:
@@ -76,7 +78,28 @@ class Stored:
     def values(self, letter: str, alias: str) -> list[sql.Composable]:
         """The columns' values from what a relation matches them by."""
         matched = numbered(letter, len(self.columns), alias)
-        return [column.value(part) for column, part in zip(self.columns, matched, strict=True)]
+        return [
+            self._declared(column, column.value(part))
+            for column, part in zip(self.columns, matched, strict=True)
+        ]
+
+    def _declared(self, column: Column, value: sql.Composable) -> sql.Composable:
+        """The value as what the column is declared by.
+
+        A query may give a null of a domain that allows none: an outer join does. PostgreSQL stores it (as in
+        CREATE TABLE AS), but would refuse it in a cast. Only a null that has the type already is not checked.
+        """
+        if column.domain is None:
+            return value
+        return sql.SQL(
+            "case when {value} is not distinct from null"
+            " then (null::{table}).{name} else {value}::{domain} end"
+        ).format(
+            value=sql.SQL("({})").format(value),
+            table=relation(self.name),
+            name=identifier(column.name),
+            domain=trusted(column.domain),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
-"""Triggers that should be there and are not: on partitions that came later, or switched off by hand."""
+"""Capture that is not what it should be: repaired where possible, and told to those who read the source."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgtrickle.model.errors import Busy
-from pgtrickle.model.stream_table import RelationId
+from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, refused
 
 
@@ -31,16 +32,60 @@ def missing_triggers(connection: Connection) -> tuple[MissingTrigger, ...]:
     )
 
 
-def repair(connection: Connection, source: RelationId) -> None:
-    """Create the triggers a source lacks, in a short transaction; Busy if the table is.
+def capture_gaps(connection: Connection) -> dict[RelationId, str]:
+    """The sources whose capture is not what it should be, each with what is wrong."""
+    rows = connection.execute(
+        "select s.source_relid::bigint, g.gap from pgtrickle.pgt_sources s"
+        " cross join lateral pgtrickle.capture_gap(s.source_relid) g(gap) where g.gap is not null order by 1"
+    )
+    return {RelationId(source): gap for source, gap in rows}
 
-    What was missed before stays missed: its stream tables are to be computed anew afterwards.
+
+def repair(connection: Connection, source: RelationId) -> None:
+    """Make the capture of a source what it should be, in a short transaction; Busy if the table is.
+
+    Changes may have been missed, so the stream tables that read the source are marked to be computed anew, in
+    the same transaction. Where the table is busy they wait, and the sidecar tries again.
     """
     try:
         with connection.transaction():
-            connection.execute("select pgtrickle.repair_source(%s)", (source,))
+            row = connection.execute("select pgtrickle.repair_source(%s)", (source,)).fetchone()
     except DatabaseError as error:
         if error.sqlstate == Busy.sqlstate:
             refusal = refused(error)
             raise Busy(refusal.message, hint=refusal.hint) from error
         raise refused(error) from error
+    if row and row[0] is not None:
+        raise Busy(f"the capture of a source cannot be repaired now, because of {row[0]}")
+
+
+def ensure_parts(connection: Connection) -> None:
+    """Make what all trigger functions use, where somebody has removed it."""
+    with connection.transaction():
+        connection.execute("select pgtrickle.create_parts() where pgtrickle.lacks_parts()")
+
+
+def waiting_sources(connection: Connection) -> tuple[RelationId, ...]:
+    """The sources whose triggers somebody waits for, and that are to be tried again now."""
+    rows = connection.execute(
+        "select w.source_relid::bigint from pgtrickle.pgt_waiting w"
+        " group by w.source_relid having min(w.retry_at) <= clock_timestamp() order by min(w.retry_at)"
+    )
+    return tuple(RelationId(source) for (source,) in rows)
+
+
+def retry_capture(connection: Connection, source: RelationId) -> str | None:
+    """Try once more to capture a source for those who wait; what is in the way, or None if nothing is."""
+    with connection.transaction():
+        row = connection.execute("select pgtrickle.retry_capture(%s)", (source,)).fetchone()
+    return row[0] if row else None
+
+
+def sources_waited_for(connection: Connection, tables: Sequence[StreamTableId]) -> tuple[RelationId, ...]:
+    """The sources whose triggers some of these stream tables wait for."""
+    rows = connection.execute(
+        "select distinct w.source_relid::bigint from pgtrickle.pgt_waiting w where w.pgt_id = any (%s)",
+        (list(tables),),
+    ).fetchall()
+    connection.commit()
+    return tuple(RelationId(source) for (source,) in rows)

@@ -19,6 +19,7 @@ MIGRATIONS: Final = (
     "0004_control.sql",
     "0005_compiled.sql",
     "0006_costs.sql",
+    "0008_capture.sql",
     "0011_rights.sql",
 )
 """In order; a database remembers how many it has. One that was released is never edited again."""
@@ -35,8 +36,10 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "check_relations.sql"),
     ("pgtrickle.catalog", "fingerprints.sql"),
     ("pgtrickle.capture", "touched.sql"),
+    ("pgtrickle.capture", "parts.sql"),
     ("pgtrickle.capture", "buffers.sql"),
     ("pgtrickle.capture", "triggers.sql"),
+    ("pgtrickle.capture", "waiting.sql"),
     ("pgtrickle.capture", "rotate.sql"),
     ("pgtrickle.capture", "copies.sql"),
     ("pgtrickle.catalog", "generation.sql"),

@@ -9,7 +9,7 @@ from typing import Final
 
 from pgtrickle.catalog.alerts import alert
 from pgtrickle.catalog.tables import some_stream_tables
-from pgtrickle.model.errors import Drained, SourceGated
+from pgtrickle.model.errors import Drained, SourceGated, WaitsForTriggers
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import Action, RefreshMode, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection
@@ -51,7 +51,7 @@ def claim_all(
     """Hold stream tables until this transaction ends, without those that others have, or that are gone.
 
     The lock lets others ask for a refresh meanwhile, but not claim or alter it. Raises if the database is
-    drained, or a source gated: whoever decided on this refresh may not have known it yet.
+    drained, or a source is gated or waits for triggers: whoever decided on this refresh may not have known.
     """
     statement = load(_PACKAGE, "sql/claim_waiting.sql" if wait else "sql/claim.sql")
     rows = connection.execute(statement, (list(tables),)).fetchall()
@@ -65,19 +65,23 @@ def claim_all(
 def check_startable(connection: Connection, table: StreamTable) -> None:
     """Raise if a refresh of the stream table would have to wait for a person."""
     row = connection.execute(
-        "select not exists (select from pgtrickle.pgt_drain), pgtrickle.gate_before(%s)", (table.id,)
+        "select not exists (select from pgtrickle.pgt_drain), pgtrickle.gate_before(%s), null", (table.id,)
     ).fetchone()
     assert row is not None
     _check_startable(table, *row)
 
 
-def _check_startable(found: StreamTable, may_start: bool, gate: str | None) -> None:
+def _check_startable(found: StreamTable, may_start: bool, gate: str | None, triggers: str | None) -> None:
     if not may_start:
         raise Drained(
             f"{found.name} is not refreshed: the database is drained", hint="run: pgtrickle undrain"
         )
     if gate is not None:
         raise SourceGated(f"{found.name} is not refreshed: {gate}", hint="pgtrickle ungate opens the gate")
+    if triggers is not None:
+        raise WaitsForTriggers(
+            f"{found.name} is not refreshed: {triggers}", hint="it goes on as soon as they have been created"
+        )
 
 
 def commit_refresh(connection: Connection, table: StreamTableId, refreshed: Refreshed) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pgtrickle.changes.keys import ALWAYS, trusted
 from pgtrickle.changes.window import buffers, within
 from pgtrickle.model.frontier import Frontier
-from pgtrickle.model.source import Source
+from pgtrickle.model.source import Source, SourceColumn
 from pgtrickle.plan.clock import CLOCK
 from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.connection import sql
@@ -82,7 +82,7 @@ def captured(read: Read, ends: Ends, uses: Collection[str]) -> sql.Composed:
     assert read.source is not None
     used = [column for column in read.source.columns if column.name in uses]
     columns = [
-        sql.SQL("{} as {}").format(sql.Identifier(f"c{column.number}"), sql.Identifier(column.name))
+        sql.SQL("{} as {}").format(_declared(read.source, column), sql.Identifier(column.name))
         for column in used
     ]
     arms = [
@@ -94,6 +94,25 @@ def captured(read: Read, ends: Ends, uses: Collection[str]) -> sql.Composed:
         for b in buffers(read.source.relation)
     ]
     return sql.SQL(" union all ").join(arms)
+
+
+def _declared(source: Source, column: SourceColumn) -> sql.Composable:
+    """A column of a change row as the source declares it.
+
+    Buffers keep what lies below a domain. Which function is meant may depend on the domain, so it is given
+    back; a null is not cast, because a domain that allows none would refuse the row of a TRUNCATE.
+    """
+    value = sql.Identifier(f"c{column.number}")
+    if column.type.domain is None or source.copy:
+        return value
+    return sql.SQL(
+        "case when {value} is not distinct from null then (null::{table}).{name} else {value}::{domain} end"
+    ).format(
+        value=value,
+        table=sql.Identifier(source.name.schema, source.name.name),
+        name=sql.Identifier(column.name),
+        domain=trusted(column.type.domain),
+    )
 
 
 def where(read: Read, conditions: list[sql.Composable], clock: datetime | None) -> sql.Composable:

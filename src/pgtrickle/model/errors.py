@@ -87,6 +87,12 @@ class Drained(Busy):
     code, sqlstate, http_status, exit_code = "PGT-S007", "55000", 409, 4
 
 
+class WaitsForTriggers(Busy):
+    """A source was too busy for triggers so far; the sidecar goes on trying to create them."""
+
+    code, sqlstate, http_status, exit_code = "PGT-S009", "55P03", 409, 4
+
+
 class BadStatement(PgTrickleError):
     """A statement about stream tables cannot be read."""
 

@@ -13,7 +13,8 @@ from pgtrickle.model.stream_table import RelationId
 class PgType:
     """A type of PostgreSQL: `text` is what `format_type` prints, `base` the name without modifier.
 
-    `base` is the type below a domain; `category` and `kind` are `typcategory` and `typtype` of it.
+    Where the type is a `domain`, all else describes the type below it: values are carried and kept by that,
+    because a domain may refuse what is there for us only, such as the nulls of an outer join.
     """
 
     text: str
@@ -24,6 +25,7 @@ class PgType:
     scale: int | None = None
     deterministic: bool = True
     c_collated: bool = False
+    domain: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

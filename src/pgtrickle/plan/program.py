@@ -15,11 +15,15 @@ from pgtrickle.plan.reads import Input, Read
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One column of the stream table and the SQL that gives it, evaluated by PostgreSQL on apply."""
+    """One column of the stream table and the SQL that gives it, evaluated by PostgreSQL on apply.
+
+    `pg_type` is the type below the `domain` that the column may have in the stream table.
+    """
 
     name: str
     pg_type: str
     sql: str
+    domain: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

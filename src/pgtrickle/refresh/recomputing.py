@@ -16,7 +16,7 @@ from pgtrickle.refresh.session import Session
 
 def recompute(session: Session, table: StreamTable, found: Compilation) -> Effect:
     """Let the stream table hold the query's answer in the session's snapshot."""
-    columns = [Output(name, pg_type.text, "") for name, pg_type in found.outputs]
+    columns = [Output(name, pg_type.text, "", pg_type.domain) for name, pg_type in found.outputs]
     staging = create_query_staging(session.write, table.id, columns)
     target = sql.Identifier(staging.schema, staging.name)
     query = sql.SQL(cast(Any, found.answer.rstrip().removesuffix(";")))

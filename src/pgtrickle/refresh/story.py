@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from pgtrickle.capture.repair import retry_capture, sources_waited_for
 from pgtrickle.changes.window import buffers
-from pgtrickle.model.errors import PgTrickleError, RefreshFailed
+from pgtrickle.model.errors import PgTrickleError, RefreshFailed, WaitsForTriggers
 from pgtrickle.model.stream_table import RefreshOutcome, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.postgres.pool import FOR_REFRESH
@@ -54,7 +55,17 @@ def refresh_all(
             engine.forget(*ids)
         except Overtaken:
             restless = busy(*(table for table, _ in tables))
+        except WaitsForTriggers as waiting:
+            restless = waiting
+            if not _has_captured(engine, ids):
+                break
     raise restless
+
+
+def _has_captured(engine: Engine, ids: Sequence[StreamTableId]) -> bool:
+    """Try to create the triggers that stream tables wait for; whether they have all of them now."""
+    with engine.connection() as connection:
+        return not any(retry_capture(connection, source) for source in sources_waited_for(connection, ids))
 
 
 @contextmanager

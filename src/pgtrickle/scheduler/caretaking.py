@@ -14,7 +14,7 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.scheduler.duty import SIGHT_SECONDS, Behind, Duty
 from pgtrickle.scheduler.pending import pending
-from pgtrickle.scheduler.upkeep import rotate_buffers, tidy
+from pgtrickle.scheduler.upkeep import capture_waiting, rotate_buffers, tidy
 from pgtrickle.scheduler.vitals import leave, tell
 
 STEP_SECONDS = 0.5
@@ -59,6 +59,7 @@ class Caretaker:
 
     def step(self, connection: Connection) -> None:
         """What is to be done now."""
+        capture_waiting(connection)
         if self._has_come("rotate", ROTATE_SECONDS):
             # buffers grow where something is written; all are looked at from time to time
             written = self.duty.alarms.touched_since(time.monotonic() - 2 * ROTATE_SECONDS) | self._unrotated

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 
+from pgtrickle.capture.repair import ensure_parts
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import StreamTableId
@@ -77,6 +78,8 @@ class Duty:
     _to_redefine: set[StreamTableId] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        # a tick reads what writers touch; without it no sidecar could start
+        ensure_parts(self.connection)
         # changes from here on are noticed by looks; those before are asked of the buffers
         tick = look(self.connection, None, has_views=False)
         definitions, standings = loaded(self.connection)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 
-from pgtrickle.capture.repair import missing_triggers, repair
+from pgtrickle.capture.repair import capture_gaps, repair, retry_capture, waiting_sources
 from pgtrickle.capture.rotate import release_unused, rotate, worth_rotating
 from pgtrickle.catalog.compiled import prune_compiled
 from pgtrickle.catalog.dependencies import forget_dropped
-from pgtrickle.catalog.outcomes import mark_reinit, prune
+from pgtrickle.catalog.outcomes import prune
 from pgtrickle.model.errors import PgTrickleError
-from pgtrickle.model.stream_table import RelationId, StreamTableId
+from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.refresh.caching.version import code_version
 
@@ -24,27 +25,19 @@ def rotate_buffers(connection: Connection, sources: Collection[RelationId] | Non
 
 
 def tidy(connection: Connection) -> None:
-    """Forget what is gone, release what nobody reads, and mend triggers that are missing."""
+    """Forget what is gone, release what nobody reads, and repair the capture of sources."""
     forget_dropped(connection)
     release_unused(connection)
-    for trigger in missing_triggers(connection):
-        try:
-            repair(connection, trigger.source)
-        except PgTrickleError:
-            # the table is busy or no longer ours; the next round tries again
-            continue
-        what = "off" if trigger.is_disabled else "missing"
-        for table in _readers(connection, trigger.source):
-            mark_reinit(connection, table, f"trigger {trigger.trigger} of {trigger.table} was {what}")
+    for source in capture_gaps(connection):
+        # where the table is busy its readers wait, and it is tried again
+        with suppress(PgTrickleError):
+            repair(connection, source)
     with connection.transaction():
         prune(connection)
         prune_compiled(connection, code_version())
 
 
-def _readers(connection: Connection, source: RelationId) -> list[StreamTableId]:
-    rows = connection.execute(
-        "select distinct pgt_id from pgtrickle.pgt_dependencies"
-        " where source_relid = %s and source_type not in ('view', 'function')",
-        (source,),
-    ).fetchall()
-    return [StreamTableId(row[0]) for row in rows]
+def capture_waiting(connection: Connection) -> None:
+    """Create the triggers that stream tables wait for, where that is possible now."""
+    for source in waiting_sources(connection):
+        retry_capture(connection, source)

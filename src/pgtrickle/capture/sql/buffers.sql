@@ -1,6 +1,20 @@
 -- buffers: the two change buffers of a source, and the trigger function that fills one of them.
 -- Run as the sidecar's role. Reads and writes pgtrickle.pgt_sources; creates in pgtrickle_changes.
 
+-- base_type: the type below a domain, at any depth; any other type is its own base. Buffers, copies and state
+-- hold values of base types: a row with nulls of our own must not be refused by a domain of the application,
+-- and a constraint that it adds to the domain must not be checked against old rows that we still keep.
+create or replace function pgtrickle.base_type(type_id oid) returns oid
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    with recursive below(id, depth) as (
+        select type_id, 0
+        union all
+        select t.typbasetype, b.depth + 1 from below b join pg_type t on t.oid = b.id and t.typtype = 'd'
+    )
+    select id from below order by depth desc limit 1
+$$;
+
 -- captured_expression: a column of a source as SQL over the transition row `r`.
 -- A virtual generated column is not stored, so it is computed from the columns that are.
 create or replace function pgtrickle.captured_expression(source oid, number smallint) returns text
@@ -34,31 +48,49 @@ as $$
     select coalesce(array_agg(a.attnum order by a.attnum), '{}')
     from pg_attribute a
     join pg_attribute b on b.attrelid = to_regclass(format('pgtrickle_changes.changes_%s_0', source))
-        and b.attname = 'c' || a.attnum and b.atttypid = a.atttypid
+        and b.attname = 'c' || a.attnum and b.atttypid = pgtrickle.base_type(a.atttypid)
     where a.attrelid = source and a.attnum = any (numbers) and not a.attisdropped
 $$;
 
--- compose_capture: write the trigger function of a source, for the buffer that is active.
--- The table may be altered under us, and the application must go on writing: where a column is no
--- longer what it was, or a child no longer belongs to the table, nothing of ours may fail. A change
--- that cannot be captured leaves the marker of a truncation (weight 0): everything is to be read anew.
+-- capture_body: the trigger function of a source, for the buffer that is active.
+-- The application must go on writing whatever happens to the table or to us, so nothing in the function may
+-- fail. What it calls and writes to is in pgtrickle_changes, and a DROP SCHEMA … CASCADE takes its triggers
+-- along; anything less is noticed before it is used:
+--   * It first asks, by functions of PostgreSQL alone, whether it may call capture_state.
+--   * capture_state says whether a change can be captured (0), can only be marked (1), or leaves nothing (2).
+--     It is folded into a plan: PostgreSQL plans anew once a relation whose id is among its arguments, or any
+--     schema, is altered. So a write pays for a constant.
+-- A change that cannot be captured leaves the marker of a truncation (weight 0): everything is to be read
+-- anew. Where not even that is possible the sidecar finds out that something is missing, repairs it, and reads
+-- everything anew.
 -- Every write of the application runs this, so conditions with a subquery stand alone: beside another
 -- condition they would make plpgsql start the executor even where the other one decides. For the same
 -- reason every name and operator is written in full instead of setting a search_path, which costs a
--- fifth of the whole; only the expressions of virtual columns, which are not ours, need one. To look for the
--- columns costs half of the whole: where there are tables of rows, PostgreSQL does it as it plans.
-create or replace function pgtrickle.compose_capture(source oid) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- fifth of the whole; only the expressions of virtual columns, which are not ours, need one. Those may also
+-- fail where PostgreSQL would fail only when somebody reads them, so they alone run in a block of their own.
+create or replace function pgtrickle.capture_body(source oid) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $compose$
 declare
     captured pgtrickle.pgt_sources;
     numbers smallint[];
     is_by_row boolean;
+    has_virtual boolean;
+    buffer text;
     body text := $body$
 #variable_conflict use_column
 declare
-    is_altered boolean := false;
+    capture_state pg_catalog.int4;
 begin
+    if (pg_catalog.has_schema_privilege(%11$L::pg_catalog.oid, 'USAGE')
+        and pg_catalog.has_function_privilege(%12$L::pg_catalog.oid, 'EXECUTE')) is not true
+    then
+        return null;
+    end if;
+    capture_state := %9$s;
+    if capture_state operator(pg_catalog.=) 2 then
+        return null;
+    end if;
     if tg_relid operator(pg_catalog.<>) %1$s::pg_catalog.oid then
         if not exists (
             with recursive up(id) as (
@@ -71,22 +103,24 @@ begin
         then
             return null;
         end if;
-        is_altered := %2$s;
-    elsif tg_op operator(pg_catalog.=) 'INSERT' then
-        is_altered := %9$s;
-    elsif tg_op operator(pg_catalog.=) 'UPDATE' then
-        is_altered := %9$s;
-    elsif tg_op operator(pg_catalog.=) 'DELETE' then
-        is_altered := %10$s;
+        if capture_state operator(pg_catalog.=) 0 then
+            capture_state := %2$s;
+        end if;
     end if;
-    if is_altered or tg_op operator(pg_catalog.=) 'TRUNCATE' then
+    if capture_state operator(pg_catalog.=) 1 or tg_op operator(pg_catalog.=) 'TRUNCATE' then
         insert into %3$s (weight) values (0);
     elsif tg_op operator(pg_catalog.=) 'INSERT' then
+        %10$s
         insert into %3$s (weight%4$s) select 1%5$s from %7$s;
+        %13$s
     elsif tg_op operator(pg_catalog.=) 'DELETE' then
+        %10$s
         insert into %3$s (weight%4$s) select -1%5$s from %6$s;
+        %13$s
     else
+        %10$s
         insert into %3$s (weight%4$s) select -1%5$s from %6$s union all select 1%5$s from %7$s;
+        %13$s
     end if;
     -- a statement that changed no row is nobody's business
     if found then
@@ -99,119 +133,162 @@ begin
     select * into strict captured from pgtrickle.pgt_sources s where s.source_relid = source;
     numbers := pgtrickle.intact_columns(source, captured.columns_captured);
     is_by_row := captured.trigger_level = 'row';
+    buffer := format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer);
+    has_virtual := pgtrickle.has_virtual(source, numbers);
+    return format(body, source, pgtrickle.altered_condition(source, numbers), buffer,
+        (select string_agg(format(', c%s', n), '' order by n) from unnest(numbers) n),
+        (select string_agg(', ' || pgtrickle.captured_expression(source, n), '' order by n) from unnest(numbers) n),
+        case when is_by_row then '(select old.*) r' else 'old_rows r' end,
+        case when is_by_row then '(select new.*) r' else 'new_rows r' end,
+        pgtrickle.touching(source, is_by_row),
+        pgtrickle.state_call(source, numbers, buffer),
+        case when has_virtual then 'begin' else '' end,
+        (select n.oid from pg_namespace n where n.nspname = 'pgtrickle_changes'),
+        pgtrickle.state_function(),
+        case when has_virtual then format($fallback$
+        exception when others then
+            if sqlstate operator(pg_catalog.~) '^(40|53|54|55|57|58|XX)' then
+                raise;
+            end if;
+            insert into %s (weight) values (0);
+        end;$fallback$, buffer) else '' end);
+end
+$compose$;
+
+-- has_virtual: whether one of these columns is computed whenever it is read.
+create or replace function pgtrickle.has_virtual(source oid, numbers smallint[]) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select exists (select from pg_attribute a
+        where a.attrelid = source and a.attnum = any (numbers) and a.attgenerated = 'v')
+$$;
+
+-- compose_capture: write the trigger function of a source, with the body that it should have now.
+create or replace function pgtrickle.compose_capture(source oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    numbers smallint[] := (select s.columns_captured from pgtrickle.pgt_sources s where s.source_relid = source);
+begin
     execute format(
         'create or replace function pgtrickle_changes.capture_%s() returns trigger '
         'language plpgsql security definer %s as %L',
-        source, case when exists (
-            select from pg_attribute a
-            where a.attrelid = source and a.attnum = any (numbers) and a.attgenerated = 'v')
-            then 'set search_path = pg_catalog, pg_temp' else '' end,
-        format(body, source, pgtrickle.altered_condition(source, numbers),
-            format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer),
-            (select string_agg(format(', c%s', n), '' order by n) from unnest(numbers) n),
-            (select string_agg(', ' || pgtrickle.captured_expression(source, n), '' order by n)
-                from unnest(numbers) n),
-            case when is_by_row then '(select old.*) r' else 'old_rows r' end,
-            case when is_by_row then '(select new.*) r' else 'new_rows r' end,
-            pgtrickle.touching(source, is_by_row),
-            case when is_by_row then pgtrickle.altered_condition(source, numbers)
-                else pgtrickle.planned_condition(source, numbers, 'new_rows') end,
-            case when is_by_row then pgtrickle.altered_condition(source, numbers)
-                else pgtrickle.planned_condition(source, numbers, 'old_rows') end));
+        source, case when pgtrickle.has_virtual(source, pgtrickle.intact_columns(source, numbers))
+            then 'set search_path = pg_catalog, pg_temp' else '' end, pgtrickle.capture_body(source));
     execute format('revoke all on function pgtrickle_changes.capture_%s() from public', source);
     update pgtrickle.pgt_sources s set shape = pgtrickle.capture_shape(source, s.columns_captured)
     where s.source_relid = source;
 end
-$compose$;
+$$;
+
+-- state_call: the call of capture_state for a source and its active buffer, with all of its arguments constant.
+-- The ids are written as text: only so they are constants of the query from the start, and it depends on them.
+create or replace function pgtrickle.state_call(source oid, numbers smallint[], buffer text) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format('pgtrickle_changes.capture_state(%L::pg_catalog.oid, %L::pg_catalog.name[], '
+        '%L::pg_catalog.oid[], %L::pg_catalog.oid, %L::pg_catalog.name[], %L::pg_catalog.oid[], '
+        '%L::pg_catalog.oid, %L::pg_catalog.oid, %L::pg_catalog.oid)',
+        source,
+        (select coalesce(array_agg(r.column_name), '{}') from pgtrickle.relied_on(source, numbers) r),
+        (select coalesce(array_agg(r.type_id), '{}') from pgtrickle.relied_on(source, numbers) r),
+        to_regclass(buffer)::oid,
+        (select coalesce(array_agg('c' || n order by n), '{}') from unnest(numbers) n),
+        (select coalesce(array_agg(pgtrickle.base_type(a.atttypid) order by n), '{}') from unnest(numbers) n
+            join pg_attribute a on a.attrelid = source and a.attnum = n),
+        to_regclass('pgtrickle_changes.touched_0')::oid, to_regclass('pgtrickle_changes.touched_1')::oid,
+        'pgtrickle.pgt_sources'::regclass::oid)
+$$;
 
 -- capture_shape: tells trigger functions apart that capture different columns, or the same ones differently.
 create or replace function pgtrickle.capture_shape(source oid, numbers smallint[]) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select md5(concat_ws('|', pgtrickle.altered_condition(source, intact.numbers), (
+    select md5(concat_ws('|', (
+        select string_agg(format('%I %s', r.column_name, r.type_id), ',') from pgtrickle.relied_on(source, intact.numbers) r), (
         select string_agg(pgtrickle.captured_expression(source, n), ',' order by n)
         from unnest(intact.numbers) n)))
     from pgtrickle.intact_columns(source, numbers) as intact(numbers)
 $$;
 
--- altered_condition: SQL that is true in the trigger once a column it relies on is not what it was.
+-- altered_condition: SQL in the trigger of a child: 1 once a column it relies on is not what it was, else 0.
 create or replace function pgtrickle.altered_condition(source oid, numbers smallint[]) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select case when count(*) = 0 then 'false' else format('exists (select from (values %s) as e(name, type) '
+    select case when count(*) = 0 then '0' else format('(case when exists (select from (values %s) as e(name, type) '
         'where not exists (select from pg_catalog.pg_attribute a where a.attrelid operator(pg_catalog.=) tg_relid '
-        'and a.attname operator(pg_catalog.=) e.name and a.atttypid operator(pg_catalog.=) e.type))',
+        'and a.attname operator(pg_catalog.=) e.name and a.atttypid operator(pg_catalog.=) e.type)) then 1 else 0 end)',
         string_agg(format('(%L::pg_catalog.name, %s::pg_catalog.oid)', column_name, type_id), ', ')) end
     from pgtrickle.relied_on(source, numbers)
 $$;
 
--- planned_condition: the same where a statement's trigger has a table of its rows, decided once for each plan.
--- The function is folded into the plan, and what is a table of the source's rows makes PostgreSQL plan anew
--- once the source is altered; it is counted only if the function is true, so that no rows need be there.
-create or replace function pgtrickle.planned_condition(source oid, numbers smallint[], rows_of name) returns text
-language sql stable set search_path = pg_catalog, pg_temp
-as $$
-    select case when count(*) = 0 then 'false' else format('pgtrickle.is_altered(%s::pg_catalog.oid, '
-        '%L::pg_catalog.name[], %L::pg_catalog.oid[]) and (select pg_catalog.count(*) from %I) is not null',
-        source, array_agg(column_name), array_agg(type_id), rows_of) end
-    from pgtrickle.relied_on(source, numbers)
-$$;
-
--- is_altered: whether a table does not have these columns of these types now.
--- Not immutable, but declared so: planned_condition says why. It asks the parser and no catalog, because
--- the snapshot of a repeatable-read writer may be older than the columns that its statement has.
-create or replace function pgtrickle.is_altered(source oid, names name[], types oid[]) returns boolean
-language plpgsql immutable set search_path = pg_catalog, pg_temp
-as $$
-declare
-    found_types oid[];
-begin
-    execute format('select array[%s]::oid[] from (select null::%s) as t(r)', (
-        select string_agg(format('pg_typeof((r).%I)', u.name), ', ' order by u.number)
-        from unnest(names) with ordinality as u(name, number)), source::regclass) into found_types;
-    return found_types is distinct from types;
-exception when others then
-    -- nothing of ours may fail: what was altered beyond recognition is altered
-    return true;
-end
-$$;
-
--- create_buffers: make both buffers hold the given columns of the source.
+-- create_buffers: make both buffers hold the given columns of the source, by their base types.
 -- Types go without their modifier: a column that is widened must still fit. A column whose type has
--- changed starts anew; whoever reads it starts anew as well.
+-- changed starts anew; whoever reads it starts anew as well. One that an earlier version declared by a domain
+-- keeps its rows, and one whose column is gone goes too: its type must not depend on us for ever.
 create or replace function pgtrickle.create_buffers(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     buffer text;
-    number smallint;
+    alterations text;
 begin
-    foreach buffer in array array[format('changes_%s_0', source), format('changes_%s_1', source)] loop
-        if to_regclass('pgtrickle_changes.' || buffer) is null then
-            execute format(
-                'create table pgtrickle_changes.%I ('
+    foreach buffer in array array[format('pgtrickle_changes.changes_%s_0', source),
+        format('pgtrickle_changes.changes_%s_1', source)]
+    loop
+        if not pgtrickle.is_buffer(buffer) then
+            execute format('drop table if exists %s', buffer);
+            execute format('create table %s ('
                 'xid xid8 not null default pg_current_xact_id(), weight smallint not null)', buffer);
-            execute format('create index on pgtrickle_changes.%I (xid)', buffer);
+            execute format('create index on %s (xid)', buffer);
         end if;
-        for number in select n from unnest(numbers) n
-            join pg_attribute a on a.attrelid = source and a.attnum = n and not a.attisdropped
-        loop
-            if exists (
-                select from pg_attribute a join pg_attribute b
-                    on b.attrelid = to_regclass('pgtrickle_changes.' || buffer) and b.attname = 'c' || a.attnum
-                where a.attrelid = source and a.attnum = number and b.atttypid <> a.atttypid)
-            then
-                execute format('alter table pgtrickle_changes.%I drop column %I', buffer, 'c' || number);
-            end if;
-            execute (
-                select format('alter table pgtrickle_changes.%I add column if not exists %I %s%s',
-                    buffer, 'c' || a.attnum, format_type(a.atttypid, -1),
-                    case when a.attcollation <> 0 then (
-                        select format(' collate %I.%I', n.nspname, l.collname)
-                        from pg_collation l join pg_namespace n on n.oid = l.collnamespace
-                        where l.oid = a.attcollation) else '' end)
-                from pg_attribute a where a.attrelid = source and a.attnum = number);
-        end loop;
+        select string_agg(part, ', ' order by rank, number) into alterations
+        from pgtrickle.buffer_alterations(source, buffer, numbers);
+        if alterations is not null then
+            execute format('alter table %s %s', buffer, alterations);
+        end if;
     end loop;
 end
+$$;
+
+-- is_buffer: whether there is a buffer of that name which can be written and read, whatever columns it captures.
+create or replace function pgtrickle.is_buffer(buffer text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(has_table_privilege(pgtrickle.sidecar_role(), b.id, 'INSERT')
+        and has_table_privilege(pgtrickle.sidecar_role(), b.id, 'SELECT')
+        and (select count(*) = 2 from pg_attribute a where a.attrelid = b.id and not a.attisdropped
+            and (a.attname, a.atttypid) in (('xid', 'xid8'::regtype), ('weight', 'int2'::regtype))), false)
+    from (select to_regclass(buffer)::oid) b(id)
+$$;
+
+-- buffer_alterations: what is to be altered so that a buffer holds the given columns; drops come first.
+create or replace function pgtrickle.buffer_alterations(source oid, buffer text, numbers smallint[])
+returns table (rank integer, number smallint, part text)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    with present as (
+        select substr(b.attname::text, 2)::smallint as number, b.atttypid
+        from pg_attribute b
+        where b.attrelid = to_regclass(buffer) and b.attnum > 0 and not b.attisdropped and b.attname ~ '^c\d+$'
+    ), wanted as (
+        select a.attnum as number, pgtrickle.base_type(a.atttypid) as type_id, coalesce((
+            select format(' collate %I.%I', n.nspname, l.collname)
+            from pg_collation l join pg_namespace n on n.oid = l.collnamespace
+            where l.oid = a.attcollation), '') as collated
+        from pg_attribute a where a.attrelid = source and a.attnum = any (numbers) and not a.attisdropped
+    )
+    select 1, p.number, format('drop column %I', 'c' || p.number)
+    from present p left join wanted w on w.number = p.number
+    where (w.number is null and not exists (
+            select from pg_attribute a where a.attrelid = source and a.attnum = p.number and not a.attisdropped))
+        or (w.type_id <> p.atttypid and pgtrickle.base_type(p.atttypid) <> w.type_id)
+    union all
+    select 2, w.number, format('alter column %I type %s%s', 'c' || w.number, format_type(w.type_id, -1), w.collated)
+    from present p join wanted w on w.number = p.number
+    where w.type_id <> p.atttypid and pgtrickle.base_type(p.atttypid) = w.type_id
+    union all
+    select 3, w.number, format('add column %I %s%s', 'c' || w.number, format_type(w.type_id, -1), w.collated)
+    from wanted w left join present p on p.number = w.number
+    where p.number is null or pgtrickle.base_type(p.atttypid) <> w.type_id
 $$;

@@ -1,31 +1,122 @@
 -- triggers: the triggers that call the capture function of a source.
 -- Run as the sidecar's role, which needs TRIGGER on the source and on its children, nothing more.
 
--- trigger_level: statement triggers, except where they would miss changes: a partition or child does
--- not hear of statements addressed to its parent, and logical replication fires none at all.
+-- trigger_level: statement triggers, except where they would miss changes: rows of a partition or child change
+-- by statements addressed to a parent that is not part of the source, and logical replication fires no
+-- statement triggers at all. Row triggers are right everywhere, so where we may not look they are taken.
 create or replace function pgtrickle.trigger_level(source oid) returns text
-language sql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
-    select case when exists (select from pg_inherits where inhrelid = source)
-        or exists (select from pg_subscription_rel where srrelid in (select pgtrickle.tree_of(source)))
-        then 'row' else 'statement' end
+declare
+    tree oid[] := array(select pgtrickle.tree_of(source));
+begin
+    if exists (select from pg_inherits i where i.inhrelid = any (tree) and i.inhparent <> all (tree)) then
+        return 'row';
+    end if;
+    return case when pgtrickle.is_replicated(source) is false then 'statement' else 'row' end;
+end
 $$;
 
--- wanted_triggers: every trigger a source should have, and the one it has.
--- A row trigger of a partitioned table is handed down to its partitions by PostgreSQL.
+-- is_replicated: whether a source, or a part of it, receives rows from a subscription; null if we may not know.
+create or replace function pgtrickle.is_replicated(source oid) returns boolean
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if not has_table_privilege('pg_subscription_rel', 'SELECT') then
+        return null;
+    end if;
+    return exists (select from pg_subscription_rel where srrelid in (select pgtrickle.tree_of(source)));
+end
+$$;
+
+-- wanted_triggers: every trigger a source should have, and the one it has if that is what it should be.
+-- A row trigger of a partitioned table is handed down to its partitions by PostgreSQL: those are clones.
+drop function if exists pgtrickle.wanted_triggers(oid, text);
 create or replace function pgtrickle.wanted_triggers(source oid, trigger_level text)
-returns table (relation_id oid, trigger_name name, event text, trigger_id oid, enabled "char")
+returns table (relation_id oid, trigger_name name, event text, trigger_id oid, enabled "char", is_clone boolean)
 language sql stable rows 4 set search_path = pg_catalog, pg_temp
 as $$
-    select t.id, w.name, e.event, g.oid, g.tgenabled
+    select t.id, w.name, e.event, g.oid, g.tgenabled, w.is_clone
     from pgtrickle.tree_of(source) t(id)
     join pg_class c on c.oid = t.id
-    cross join unnest(array['insert', 'update', 'delete', 'truncate']) e(event)
-    cross join lateral (select format('pgtrickle_%s_%s', source, e.event)::name) w(name)
-    left join pg_trigger g on g.tgrelid = t.id and g.tgname = w.name
+    cross join (values ('insert', 4), ('update', 16), ('delete', 8), ('truncate', 32)) e(event, bit)
+    cross join lateral (
+        select format('pgtrickle_%s_%s', source, e.event)::name, trigger_level = 'row' and e.event <> 'truncate'
+    ) v(name, is_by_row)
+    cross join lateral (select v.name, v.is_by_row and c.relispartition and t.id <> source) w(name, is_clone)
+    left join pg_trigger g on g.tgrelid = t.id and g.tgname = w.name and g.tgqual is null
+        and g.tgtype = e.bit + case when v.is_by_row then 1 else 0 end and cardinality(g.tgattr::smallint[]) = 0
+        and g.tgfoid = (select p.oid from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+            where n.nspname = 'pgtrickle_changes' and p.proname = format('capture_%s', source))
     where trigger_level <> 'none'
-        and (e.event = 'truncate' or trigger_level = 'statement' or not c.relispartition or t.id = source)
     order by t.id, e.event
+$$;
+
+-- capture_gap: in what the capture of a source is not what it should be now, in words; null if it is.
+create or replace function pgtrickle.capture_gap(source oid) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    captured pgtrickle.pgt_sources;
+    level text;
+    buffer text;
+    absent record;
+begin
+    select * into captured from pgtrickle.pgt_sources s where s.source_relid = source;
+    if not found then
+        return 'its changes are not captured';
+    elsif captured.trigger_level = 'none' or not exists (select from pg_class c where c.oid = source) then
+        return null;
+    end if;
+    if pgtrickle.lacks_parts() then
+        return 'something that all triggers of pgtrickle use was removed';
+    end if;
+    level := pgtrickle.trigger_level(source);
+    if captured.trigger_level <> level then
+        return format('statements of others may change the rows of %s, or no longer can', pgtrickle.printed(source));
+    end if;
+    foreach buffer in array array[format('pgtrickle_changes.changes_%s_0', source),
+        format('pgtrickle_changes.changes_%s_1', source)]
+    loop
+        if not pgtrickle.is_buffer(buffer) then
+            return format('the change buffer %s was dropped, or may not be used', buffer);
+        elsif exists (select from pgtrickle.buffer_alterations(source, buffer, captured.columns_captured)) then
+            return format('the change buffer %s does not have the columns of %s', buffer, pgtrickle.printed(source));
+        end if;
+    end loop;
+    if not exists (
+        select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+        where n.nspname = 'pgtrickle_changes' and p.proname = format('capture_%s', source) and p.prosecdef
+            and p.proowner = pgtrickle.sidecar_role() and p.prosrc = pgtrickle.capture_body(source))
+    then
+        return format('the trigger function of %s is not what it should be', pgtrickle.printed(source));
+    end if;
+    select pgtrickle.printed(w.relation_id) as relation, w.trigger_name, w.enabled into absent
+    from pgtrickle.wanted_triggers(source, level) w
+    where w.trigger_id is null or w.enabled = 'D' order by w.is_clone, w.enabled limit 1;
+    if found then
+        return format('trigger %I of %s was %s', absent.trigger_name, absent.relation,
+            case absent.enabled when 'D' then 'off' else 'missing' end);
+    end if;
+    return pgtrickle.unreplicated(source);
+end
+$$;
+
+-- unreplicated: says so where a source receives rows by logical replication and its triggers do not fire then.
+-- Only the owner of the table can change that.
+create or replace function pgtrickle.unreplicated(source oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format('triggers that do not fire for rows from a subscription; their owner has to run: %s',
+        string_agg(format('alter table %s %s', pgtrickle.printed(r.relation_id), r.parts), '; ' order by r.relation_id))
+    from (
+        select w.relation_id, string_agg(format('enable always trigger %I', w.trigger_name), ', ' order by w.event)
+        from pgtrickle.pgt_sources s
+        cross join lateral pgtrickle.wanted_triggers(source, s.trigger_level) w
+        where s.source_relid = source and w.enabled not in ('A', 'R') and pgtrickle.is_replicated(source)
+        group by w.relation_id
+    ) r(relation_id, parts)
+    having count(*) > 0
 $$;
 
 -- create_trigger: one trigger; waits for writers under way, so what it captures is complete.
@@ -68,28 +159,37 @@ end
 $$;
 
 -- capture_source: note all changes of these columns of a table from now on.
--- Locks: its row in pgt_sources; SHARE ROW EXCLUSIVE on the table where a trigger is made, for at most
--- two seconds of waiting (55P03 then), so that no application queues behind us for long.
-create or replace function pgtrickle.capture_source(source oid, numbers smallint[]) returns void
+-- Locks: its row in pgt_sources; its buffers; SHARE ROW EXCLUSIVE on the table where a trigger is made, and
+-- more where a table with partitions or children gets triggers of another level. Waits at most `patience` for
+-- each of them, and half a second for all (55P03 then), so that no application queues behind us for long.
+drop function if exists pgtrickle.capture_source(oid, smallint[]);
+create or replace function pgtrickle.capture_source(
+    source oid, numbers smallint[], patience interval default interval '50 ms'
+) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
 as $$
 declare
     level text := pgtrickle.trigger_level(source);
     captured pgtrickle.pgt_sources;
-    patience text := current_setting('lock_timeout');
+    patience_before text := current_setting('lock_timeout');
+    deadline timestamptz := clock_timestamp() + interval '450 ms' + patience;
     has_new_shape boolean;
     is_other_level boolean;
+    wanted record;
 begin
+    if pgtrickle.lacks_parts() then
+        perform pgtrickle.create_parts();
+    end if;
     -- the share lock keeps the capture from being released under us
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for key share;
-    if found and numbers <@ captured.columns_captured and captured.trigger_level = level
-        and captured.shape = pgtrickle.capture_shape(source, captured.columns_captured) and not exists (
-        select from pgtrickle.wanted_triggers(source, level) w where w.trigger_id is null)
+    if found and numbers <@ captured.columns_captured
+        and captured.shape = pgtrickle.capture_shape(source, captured.columns_captured)
+        and pgtrickle.capture_gap(source) is not distinct from pgtrickle.unreplicated(source)
     then
         return;
     end if;
-    if patience = '0' or patience::interval > interval '2s' then
-        perform set_config('lock_timeout', '2s', true);
+    if patience_before = '0' or patience_before::interval > patience then
+        perform set_config('lock_timeout', (extract(epoch from patience) * 1000)::integer::text, true);
     end if;
     insert into pgtrickle.pgt_sources (source_relid, trigger_level) values (source, level)
     on conflict (source_relid) do nothing;
@@ -97,21 +197,33 @@ begin
     is_other_level := captured.trigger_level <> level;
     perform pgtrickle.refuse_differing_expressions(source, numbers);
     update pgtrickle.pgt_sources s set trigger_level = level, columns_captured = array(
-        select n from (select unnest(numbers) union select unnest(s.columns_captured)) u(n) order by n)
+        select n from (select unnest(numbers) union select unnest(s.columns_captured)) u(n)
+        where exists (select from pg_attribute a where a.attrelid = source and a.attnum = n and not a.attisdropped)
+        order by n)
     where s.source_relid = source returning * into captured;
-    if is_other_level then
+    if is_other_level and (select count(*) from pgtrickle.tree_of(source)) > 1 then
+        -- triggers that were handed down can be replaced by nobody
         execute format('drop function if exists pgtrickle_changes.capture_%s() cascade', source);
     end if;
     perform pgtrickle.create_buffers(source, captured.columns_captured);
     has_new_shape := is_other_level
         or captured.shape is distinct from pgtrickle.capture_shape(source, captured.columns_captured);
     perform pgtrickle.compose_capture(source);
-    -- writers under way still run the old function: replacing every trigger waits for them to end
-    perform pgtrickle.create_trigger(source, level, w.relation_id, w.trigger_name, w.event)
-    from pgtrickle.wanted_triggers(source, level) w
-    where has_new_shape or w.trigger_id is null;
-    perform set_config('lock_timeout', patience, true);
+    -- writers under way still run the old function: replacing every trigger waits for them to end;
+    -- replacing a trigger that is off switches it on, and with it those that were handed down
+    for wanted in
+        select w.* from pgtrickle.wanted_triggers(source, level) w
+        where not w.is_clone and (has_new_shape or w.trigger_id is null or w.enabled = 'D' or exists (
+            select from pgtrickle.wanted_triggers(source, level) c
+            where c.is_clone and c.event = w.event and (c.trigger_id is null or c.enabled = 'D')))
+    loop
+        if clock_timestamp() > deadline then
+            raise lock_not_available;
+        end if;
+        perform pgtrickle.create_trigger(source, level, wanted.relation_id, wanted.trigger_name, wanted.event);
+    end loop;
     perform pgtrickle.enable_always(source);
+    perform set_config('lock_timeout', patience_before, true);
     perform pgtrickle.note_always(source);
 exception when lock_not_available then
     raise exception '%', format('table %s is busy', pgtrickle.printed(source)) using
@@ -186,22 +298,5 @@ begin
     return true;
 exception when lock_not_available then
     return false;
-end
-$$;
-
--- repair_source: create the triggers a source lacks, and replace those that are switched off.
-create or replace function pgtrickle.repair_source(source oid) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-    level text := (select s.trigger_level from pgtrickle.pgt_sources s where s.source_relid = source);
-begin
-    perform pgtrickle.capture_source(source, '{}');
-    perform set_config('lock_timeout', '2s', true);
-    perform pgtrickle.create_trigger(source, level, w.relation_id, w.trigger_name, w.event)
-    from pgtrickle.wanted_triggers(source, level) w
-    where w.enabled = 'D';
-    perform pgtrickle.enable_always(source);
-    perform pgtrickle.note_always(source);
 end
 $$;

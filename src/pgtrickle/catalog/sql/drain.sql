@@ -126,7 +126,7 @@ language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce((select format('the database is drained since %s by %I',
             to_char(d.drained_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), d.drained_by)
-        from pgtrickle.pgt_drain d), pgtrickle.gate_before(id))
+        from pgtrickle.pgt_drain d), pgtrickle.gate_before(id), pgtrickle.waits_for_triggers(id))
 $$;
 
 -- check_waits_for_nothing: refuse a refresh that would wait for a person.
@@ -134,7 +134,8 @@ create or replace function pgtrickle.check_waits_for_nothing(id bigint) returns 
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if pgtrickle.waits_for(id) is not null then
+    -- triggers are created without anybody doing anything
+    if pgtrickle.waits_for(id) is distinct from pgtrickle.waits_for_triggers(id) then
         raise exception '%', format('%s is not refreshed now: %s',
                 (select pgtrickle.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id),
                 pgtrickle.waits_for(id)) using

@@ -40,7 +40,8 @@ grant execute on function
     pgtrickle.alter_status, pgtrickle.drop_by_id, pgtrickle.check_may_refresh, pgtrickle.raise_unanswered,
     pgtrickle.refresh_lock, pgtrickle.is_refreshed_since, pgtrickle.failure_since, pgtrickle.may_see_errors,
     pgtrickle.refuse_direct_write, pgtrickle.is_source, pgtrickle.source_named, pgtrickle.gated_tables,
-    pgtrickle.gate_before, pgtrickle.drain_lock, pgtrickle.drain_locks, pgtrickle.is_draining,
+    pgtrickle.gate_before, pgtrickle.waits_for_triggers, pgtrickle.trigger_level, pgtrickle.is_replicated,
+    pgtrickle.drain_lock, pgtrickle.drain_locks, pgtrickle.is_draining,
     pgtrickle.check_waits_for_nothing, pgtrickle.may_refresh, pgtrickle.request_refresh, pgtrickle.answer_to,
     pgtrickle.may_gate, pgtrickle.check_may_gate, pgtrickle.close_gate, pgtrickle.open_gate,
     pgtrickle.may_drain, pgtrickle.check_may_drain to public;

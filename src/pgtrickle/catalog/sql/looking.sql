@@ -121,7 +121,8 @@ as $$
     select pgtrickle.printed(s.source_relid), s.source_relid, pgtrickle.printed(w.relation_id), w.trigger_name::text,
         w.event, w.trigger_id is not null, coalesce(w.enabled <> 'D', false), coalesce(w.enabled in ('A', 'R'), false)
     from pgtrickle.pgt_sources s
-    cross join lateral pgtrickle.wanted_triggers(s.source_relid, s.trigger_level) w
+    cross join lateral pgtrickle.wanted_triggers(s.source_relid,
+        case s.trigger_level when 'none' then 'none' else pgtrickle.trigger_level(s.source_relid) end) w
     where exists (select from pg_class c where c.oid = s.source_relid)
     order by 1, 3, 5
 $$;

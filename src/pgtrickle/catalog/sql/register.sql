@@ -81,8 +81,9 @@ begin
     perform pgtrickle.record_dependencies(id, query_view, reader);
     perform pgtrickle.note_rights(id, query_view);
     perform pgtrickle.check_cycle(id);
+    delete from pgtrickle.pgt_waiting w where w.pgt_id = id;
     perform case when d.source_type in ('table', 'stream_table')
-        then pgtrickle.capture_source(d.source_relid, used.numbers)
+        then pgtrickle.capture_or_wait(id, d.source_relid, used.numbers)
         else pgtrickle.copy_source(d.source_relid, used.numbers) end
     from pgtrickle.pgt_dependencies d
     cross join lateral (select array(

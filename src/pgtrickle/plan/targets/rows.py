@@ -36,7 +36,7 @@ class Rows(Shape):
         self.columns = [settler.operator.column(name) for name in needed]
         short = {name: f"f{number}" for number, name in enumerate(needed)}
         outputs = tuple(
-            Output(name, pg_type.text, expression.over(lambda n: quoted(short[n])))
+            Output(name, pg_type.text, expression.over(lambda n: quoted(short[n])), pg_type.domain)
             for (name, pg_type), expression in zip(types, shown, strict=True)
         )
         plain = {e.column: name for (name, _), e in zip(types, shown, strict=True) if e.column}

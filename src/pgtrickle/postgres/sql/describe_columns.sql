@@ -1,7 +1,7 @@
 -- describe_columns: the columns of relations with the types below their domains.
 -- Parameter: the ids of the relations. One row per live column, in order.
 select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
-    format_type(a.atttypid, a.atttypmod),
+    format_type(b.oid, m.typmod),
     format_type(b.oid, null), b.typtype, b.typcategory,
     case when b.oid = 'numeric'::regtype and m.typmod >= 4 then ((m.typmod - 4) >> 16) & 65535 end,
     case when b.oid = 'numeric'::regtype and m.typmod >= 4
@@ -10,7 +10,8 @@ select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
     coalesce(l.collisdeterministic, true),
     coalesce(case l.collprovider when 'd' then d.is_bytewise
         when 'c' then l.collcollate in ('C', 'POSIX')
-        when 'b' then coalesce(to_jsonb(l) ->> 'colllocale', '') in ('C', 'C.UTF-8') end, false)
+        when 'b' then coalesce(to_jsonb(l) ->> 'colllocale', '') in ('C', 'C.UTF-8') end, false),
+    case when t.typtype = 'd' then format_type(t.oid, null) end
 from pg_attribute a
 join pg_type t on t.oid = a.atttypid
 cross join lateral (

@@ -1,0 +1,167 @@
+-- waiting: sources that are too busy for triggers. Creating a trigger waits for every transaction that writes
+-- to the table, and whoever wants to write meanwhile waits behind us. So an attempt waits for a moment only;
+-- if that is not enough, the stream table waits for its triggers and the sidecar tries again and again.
+-- Run as the sidecar's role, apart from what is said to run as the caller.
+
+-- who_blocks: the sessions that keep a source, or its buffers, from being altered, in words.
+create or replace function pgtrickle.who_blocks(source oid) returns text
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    with blocking as (
+        select distinct l.pid
+        from pg_locks l
+        where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backend_pid()
+            and l.database = (select d.oid from pg_database d where d.datname = current_database())
+            and ((l.relation in (select pgtrickle.tree_of(source))
+                    and l.mode not in ('AccessShareLock', 'RowShareLock'))
+                or l.relation in (pgtrickle.change_table(format('changes_%s_0', source)),
+                    pgtrickle.change_table(format('changes_%s_1', source))))
+    ), described as (
+        select b.pid, case when b.pid is null then 'a prepared transaction' else format('pid %s (%s)', b.pid,
+            concat_ws(', ', case when a.usename is null then 'autovacuum or another server process'
+                else 'role ' || a.usename end, nullif(a.application_name, ''),
+                'in a transaction since ' || to_char(a.xact_start at time zone 'UTC', 'HH24:MI:SS "UTC"'))) end as who
+        from blocking b left join pg_stat_activity a on a.pid = b.pid
+        order by a.xact_start, b.pid limit 5
+    )
+    select coalesce((select string_agg(who, ', ') from described)
+        || case when (select count(*) from blocking) > 5
+            then format(' and %s more', (select count(*) from blocking) - 5) else '' end,
+        'another session')
+$$;
+
+-- is_vacuumed: whether nothing but autovacuum holds a source. It gives way to whoever waits for longer than
+-- deadlock_timeout, and to nobody else.
+create or replace function pgtrickle.is_vacuumed(source oid) returns boolean
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(bool_and(l.mode = 'ShareUpdateExclusiveLock' and a.usename is null), false)
+    from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backend_pid()
+        and l.database = (select d.oid from pg_database d where d.datname = current_database())
+        and l.relation in (select pgtrickle.tree_of(source)) and l.mode not in ('AccessShareLock', 'RowShareLock')
+$$;
+
+-- try_capture: capture these columns of a source if it takes no longer than a moment to get its locks; null if
+-- that was done, else who is in the way, and nothing was done.
+create or replace function pgtrickle.try_capture(source oid, numbers smallint[], patience interval) returns text
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgtrickle.capture_source(source, numbers, patience);
+    return null;
+exception when lock_not_available then
+    return pgtrickle.who_blocks(source);
+end
+$$;
+
+-- capture_or_wait: capture these columns of a source for a stream table, now or as soon as possible.
+create or replace function pgtrickle.capture_or_wait(id bigint, source oid, numbers smallint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    blockers text := pgtrickle.try_capture(source, numbers, interval '50 ms');
+begin
+    delete from pgtrickle.pgt_waiting w where w.pgt_id = id and w.source_relid = source;
+    if blockers is null then
+        return;
+    end if;
+    insert into pgtrickle.pgt_waiting (pgt_id, source_relid, columns, blockers)
+    values (id, source, numbers, blockers);
+    raise notice '%', format('stream table %s waits for its triggers on %s',
+            (select pgtrickle.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id),
+            pgtrickle.printed(source)) using
+        detail = format('The table is in use by %s.', blockers),
+        hint = 'The sidecar creates them as soon as the table is free for a moment, and then loads the rows.';
+end
+$$;
+
+-- retry_pause: how long to leave a source alone after so many attempts, a little different each time.
+create or replace function pgtrickle.retry_pause(attempts integer) returns interval
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$ select least(0.25 * 1.5 ^ least(attempts, 20), 5) * (0.75 + random() / 2) * interval '1 s' $$;
+
+-- retry_capture: try once more to capture a source for all who wait for it; null if nobody has to wait any
+-- longer, else who is in the way. A transaction of its own. Locks: the rows of those who wait.
+create or replace function pgtrickle.retry_capture(source oid) returns text
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    ids bigint[];
+    numbers smallint[];
+    obstacle text;
+begin
+    select array_agg(w.pgt_id), coalesce(array_agg(distinct n) filter (where n is not null), '{}') into ids, numbers
+    from (
+        select * from pgtrickle.pgt_waiting w where w.source_relid = source order by w.pgt_id for update skip locked
+    ) w left join lateral unnest(w.columns) n on true;
+    if ids is null then
+        return null;
+    end if;
+    if exists (select from pg_class c where c.oid = source) then
+        begin
+            obstacle := pgtrickle.try_capture(source, numbers, case when pgtrickle.is_vacuumed(source)
+                then current_setting('deadlock_timeout')::interval + interval '100 ms' else interval '50 ms' end);
+            obstacle := coalesce(obstacle, pgtrickle.unreplicated(source));
+            if obstacle is null then
+                update pgtrickle.pgt_stream_tables s
+                set needs_reinit = true, reinit_reason = coalesce(s.reinit_reason, w.reason)
+                from pgtrickle.pgt_waiting w
+                where w.pgt_id = s.pgt_id and w.source_relid = source and w.reason is not null
+                    and s.pgt_id = any (ids);
+            end if;
+        exception when others then
+            -- somebody has to hear of it, and it may pass: a privilege that was revoked, a refresh that runs
+            obstacle := sqlerrm;
+        end;
+    end if;
+    if obstacle is null then
+        -- where the source is gone, the refresh says so
+        delete from pgtrickle.pgt_waiting w where w.source_relid = source and w.pgt_id = any (ids);
+        perform pgtrickle.raise_generation(id) from unnest(ids) id;
+    else
+        update pgtrickle.pgt_waiting w
+        set attempts = w.attempts + 1, blockers = obstacle,
+            retry_at = clock_timestamp() + pgtrickle.retry_pause(w.attempts)
+        where w.source_relid = source and w.pgt_id = any (ids);
+    end if;
+    return obstacle;
+end
+$$;
+
+-- waits_for_triggers: what a stream table waits for, in words; null if it has all of its triggers.
+create or replace function pgtrickle.waits_for_triggers(id bigint) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format('it waits since %s for its triggers on %s, after %s attempts, because of %s',
+        to_char(w.waiting_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'),
+        coalesce(pgtrickle.printed(w.source_relid), 'a dropped table'), w.attempts, w.blockers)
+    from pgtrickle.pgt_waiting w where w.pgt_id = id order by w.waiting_since, w.source_relid limit 1
+$$;
+
+-- repair_source: make the capture of a source what it should be now: its triggers and their level, its buffers,
+-- its trigger function. All who read the source are computed anew, because changes may have been missed. Null if
+-- that was done, or nothing was wrong; else who is in the way: then its readers wait, and it is tried again.
+drop function if exists pgtrickle.repair_source(oid);
+create or replace function pgtrickle.repair_source(source oid) returns text
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    gap text := pgtrickle.capture_gap(source);
+    obstacle text;
+begin
+    if gap is null then
+        return null;
+    end if;
+    insert into pgtrickle.pgt_waiting (pgt_id, source_relid, reason, blockers)
+    select d.pgt_id, source, gap, 'nothing yet' from pgtrickle.pgt_dependencies d
+    where d.source_relid = source and d.source_type in ('table', 'stream_table')
+    on conflict (pgt_id, source_relid) do update set reason = coalesce(pgt_waiting.reason, excluded.reason);
+    if found then
+        obstacle := pgtrickle.retry_capture(source);
+        perform pgtrickle.raise_generation(w.pgt_id) from pgtrickle.pgt_waiting w where w.source_relid = source;
+        return obstacle;
+    end if;
+    return pgtrickle.try_capture(source, '{}', interval '50 ms');
+end
+$$;

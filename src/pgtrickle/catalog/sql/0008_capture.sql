@@ -1,0 +1,17 @@
+-- 0008_capture: stream tables that wait until a source can have its triggers.
+-- `columns` are those that the stream table needs captured; `reason` says why its rows are to be computed anew
+-- once the triggers are there, where they were there before; `blockers` is what the last attempt ran into.
+-- One row for each stream table and source, so that two who create at once do not wait for each other.
+
+create table pgtrickle.pgt_waiting (
+    pgt_id bigint not null references pgtrickle.pgt_stream_tables on delete cascade,
+    source_relid oid not null,
+    columns smallint[] not null default '{}',
+    reason text,
+    waiting_since timestamptz not null default clock_timestamp(),
+    attempts integer not null default 1,
+    retry_at timestamptz not null default clock_timestamp(),
+    blockers text not null,
+    primary key (pgt_id, source_relid)
+);
+grant select on pgtrickle.pgt_waiting to public;
