@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import psycopg
 import pytest
 
 from tests.fixtures.databases import APP
@@ -96,8 +95,12 @@ def test_a_stream_table_waits_for_writers_under_way(source, connect, app, connec
     app.execute("set lock_timeout = '7s'")
     app.execute("select pgtrickle.create_stream_table('s', 'select id from orders')")
     assert app.execute("show lock_timeout").fetchone() == ("7s",)
-    assert app.execute("select count(*) from pg_trigger where tgrelid = 'orders'::regclass").fetchone() == (0,)
+    assert app.execute("select count(*) from pg_trigger where tgrelid = 'orders'::regclass").fetchone() == (
+        0,
+    )
     writer.commit()
     app.execute("select pgtrickle.create_stream_table('t', 'select id from orders')")
-    assert app.execute("select count(*) from pg_trigger where tgrelid = 'orders'::regclass").fetchone() == (4,)
+    assert app.execute("select count(*) from pg_trigger where tgrelid = 'orders'::regclass").fetchone() == (
+        4,
+    )
     assert app.execute("show lock_timeout").fetchone() == ("7s",)

@@ -60,7 +60,8 @@ def test_a_stream_table_has_the_domains_of_its_query(source, followed, app):
     recomputed = followed(full, mode="FULL")
     for table in (*tables.tables, *recomputed.tables):
         types = app.execute(
-            "select format_type(atttypid, null) from pg_attribute where attrelid = %s::regclass and attname = 'a'",
+            "select format_type(atttypid, null) from pg_attribute"
+            " where attrelid = %s::regclass and attname = 'a'",
             (table.name,),
         ).fetchone()
         assert types == ("amount",)

@@ -124,8 +124,8 @@ def _install(connection: Connection) -> list[str]:
     _write_functions(connection)
     # a trigger function is generated, so an older one knows nothing of what is new
     connection.execute(
-        "select pgtrickle.compose_capture(source_relid) from pgtrickle.pgt_sources"
-        " where trigger_level <> 'none'"
+        "select pgtrickle.refit_capture(source_relid) from pgtrickle.pgt_sources"
+        " where trigger_level <> 'none' order by source_relid"
     )
     connection.execute("select pgtrickle.note_missing_rights()")
     if found is None:

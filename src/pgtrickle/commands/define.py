@@ -8,7 +8,7 @@ from typing import Final
 
 from pgtrickle.commands.opening import check_known, opened
 from pgtrickle.model.errors import Busy
-from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, sql
+from pgtrickle.postgres.connection import Connection, DatabaseError, Diagnostic, check_writable, sql
 
 Options = Mapping[str, str | bool | None]
 """Arguments of the SQL function by name; what is absent keeps its default there."""
@@ -20,9 +20,9 @@ _PASSING: Final = frozenset({"55P03", "40P01", "40001"})
 """SQLSTATEs of a lock not had in time, a deadlock, a lost race: trying again may help."""
 
 
-def create(dsn: str, name: str, query: str, options: Options) -> None:
-    """Create a stream table; a sidecar loads it after this."""
-    _create(dsn, "create_stream_table", name, query, options)
+def create(dsn: str, name: str, query: str, options: Options) -> list[str]:
+    """Create a stream table; a sidecar loads it after this. Returns what is worth knowing about it."""
+    return _create(dsn, "create_stream_table", name, query, options)
 
 
 def create_if_new(dsn: str, name: str, query: str, options: Options) -> bool:
@@ -35,17 +35,20 @@ def create_if_new(dsn: str, name: str, query: str, options: Options) -> bool:
     return True
 
 
-def create_or_replace(dsn: str, name: str, query: str, options: Options) -> None:
-    """Create a stream table, or give the one of that name this definition."""
-    _create(dsn, "create_or_replace_stream_table", name, query, options)
+def create_or_replace(dsn: str, name: str, query: str, options: Options) -> list[str]:
+    """Create a stream table, or give the one of that name this definition. Returns what is worth knowing."""
+    return _create(dsn, "create_or_replace_stream_table", name, query, options)
 
 
-def alter(dsn: str, name: str, options: Options) -> None:
-    """Change the query or any option of a stream table; what is not given stays as it is."""
+def alter(dsn: str, name: str, options: Options) -> list[str]:
+    """Change the query or any option of a stream table; what is not given stays as it is.
+
+    Returns what is worth knowing about it.
+    """
     with opened(dsn) as connection:
         check_writable(connection)
         check_known(connection, name)
-        _call(connection, ("alter_stream_table", {"name": name, **options}))
+        return _call(connection, ("alter_stream_table", {"name": name, **options}))
 
 
 def drop(dsn: str, name: str, *, cascade: bool = False) -> None:
@@ -64,7 +67,7 @@ def resume(dsn: str, name: str) -> None:
         _call(connection, ("resume_stream_table", {"name": name}))
 
 
-def _create(dsn: str, function: str, name: str, query: str, options: Options) -> None:
+def _create(dsn: str, function: str, name: str, query: str, options: Options) -> list[str]:
     """Create by one of the functions; a tier is no argument of theirs, and given in the same transaction."""
     asked = {option: value for option, value in options.items() if option != "tier"}
     calls = [(function, {"name": name, "query": query, **asked})]
@@ -72,23 +75,35 @@ def _create(dsn: str, function: str, name: str, query: str, options: Options) ->
         calls.append(("alter_stream_table", {"name": name, "tier": options["tier"]}))
     with opened(dsn) as connection:
         check_writable(connection)
-        _call(connection, *calls)
+        return _call(connection, *calls)
 
 
-def _call(connection: Connection, *calls: tuple[str, Options]) -> None:
-    """Call functions of ours in one transaction, a few times if others hold what they need."""
+def _call(connection: Connection, *calls: tuple[str, Options]) -> list[str]:
+    """Call functions of ours in one transaction, a few times if others hold what they need.
+
+    Returns what PostgreSQL had to say, one text for each notice.
+    """
+    said: list[str] = []
+    connection.add_notice_handler(lambda notice: said.append(_told(notice)))
     for pause in (*PAUSES, None):
+        said.clear()
         try:
             with connection.transaction():
                 for function, arguments in calls:
                     connection.execute(_statement(function, arguments), tuple(arguments.values()))
-            return
+            return said
         except DatabaseError as error:
             if error.sqlstate not in _PASSING:
                 raise
             if pause is None:
                 raise _busy(error) from error
             sleep(pause)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _told(notice: Diagnostic) -> str:
+    parts = (notice.message_primary, notice.message_detail, notice.message_hint)
+    return " ".join(part if part.endswith(".") else f"{part}." for part in parts if part)
 
 
 def _statement(function: str, arguments: Options) -> sql.Composed:

@@ -26,6 +26,7 @@ from pgtrickle.plan.targets.ordered import Ordered
 from pgtrickle.plan.targets.replaced import Replaced
 from pgtrickle.plan.targets.rows import Rows
 from pgtrickle.plan.targets.shape import Shape
+from pgtrickle.plan.targets.widths import require_room
 
 MAX_PROGRAMS = 64
 """So many programs of one query are kept; the one not asked for for longest goes first."""
@@ -107,7 +108,9 @@ def _compiled(definition: Definition, typer: Typer) -> Compiled:
     changed = frozenset(source.relation for source in definition.sources.values())
     found = Compiled(shape, block.operator)
     # what cannot be written is found out now, and not by a refresh
-    found.program(changed)
+    program = found.program(changed)
+    if program is not None:
+        require_room(program.target)
     return found
 
 

@@ -15,6 +15,7 @@ from pgtrickle.model.frontier import Frontier
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
 DatabaseError = psycopg.Error
+Diagnostic = psycopg.errors.Diagnostic
 DataError = psycopg.DataError
 
 OLDEST: Final = 14

@@ -41,14 +41,15 @@ as $$
     order by a.attnum
 $$;
 
--- intact_columns: the captured columns that are still what their buffer column was made for.
+-- intact_columns: the captured columns that are still what their buffer column was made for; an earlier version
+-- declared some of those by a domain.
 create or replace function pgtrickle.intact_columns(source oid, numbers smallint[]) returns smallint[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(array_agg(a.attnum order by a.attnum), '{}')
     from pg_attribute a
     join pg_attribute b on b.attrelid = to_regclass(format('pgtrickle_changes.changes_%s_0', source))
-        and b.attname = 'c' || a.attnum and b.atttypid = pgtrickle.base_type(a.atttypid)
+        and b.attname = 'c' || a.attnum and b.atttypid in (a.atttypid, pgtrickle.base_type(a.atttypid))
     where a.attrelid = source and a.attnum = any (numbers) and not a.attisdropped
 $$;
 
@@ -194,8 +195,8 @@ as $$
         (select coalesce(array_agg(r.type_id), '{}') from pgtrickle.relied_on(source, numbers) r),
         to_regclass(buffer)::oid,
         (select coalesce(array_agg('c' || n order by n), '{}') from unnest(numbers) n),
-        (select coalesce(array_agg(pgtrickle.base_type(a.atttypid) order by n), '{}') from unnest(numbers) n
-            join pg_attribute a on a.attrelid = source and a.attnum = n),
+        (select coalesce(array_agg(b.atttypid order by n), '{}') from unnest(numbers) n
+            join pg_attribute b on b.attrelid = to_regclass(buffer) and b.attname = 'c' || n),
         to_regclass('pgtrickle_changes.touched_0')::oid, to_regclass('pgtrickle_changes.touched_1')::oid,
         'pgtrickle.pgt_sources'::regclass::oid)
 $$;

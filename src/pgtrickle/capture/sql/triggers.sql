@@ -196,6 +196,7 @@ begin
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for update;
     is_other_level := captured.trigger_level <> level;
     perform pgtrickle.refuse_differing_expressions(source, numbers);
+    perform pgtrickle.refuse_too_many(source, numbers);
     update pgtrickle.pgt_sources s set trigger_level = level, columns_captured = array(
         select n from (select unnest(numbers) union select unnest(s.columns_captured)) u(n)
         where exists (select from pg_attribute a where a.attrelid = source and a.attnum = n and not a.attisdropped)
@@ -268,6 +269,19 @@ begin
                 differing.attname, pgtrickle.printed(source)) using
             errcode = 'feature_not_supported',
             hint = 'Give the column the same expression in all partitions, or do not use it.';
+    end if;
+end
+$$;
+
+-- refuse_too_many: a buffer has two columns of its own, and PostgreSQL allows 1,600 in a table.
+create or replace function pgtrickle.refuse_too_many(source oid, numbers smallint[]) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if cardinality(numbers) > 1598 then
+        raise exception '%', format('the query uses %s columns of %s', cardinality(numbers),
+                pgtrickle.printed(source)) using
+            errcode = 'too_many_columns', hint = 'Changes of at most 1,598 columns of a table can be captured.';
     end if;
 end
 $$;

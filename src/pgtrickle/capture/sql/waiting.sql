@@ -165,3 +165,27 @@ begin
     return pgtrickle.try_capture(source, '{}', interval '50 ms');
 end
 $$;
+
+-- refit_capture: after an installation, let the capture of a source be what this version makes of it. Buffers
+-- and trigger functions of an earlier version are converted with the changes that they hold; what is missing is
+-- made anew, and then everything that reads the source too. Locks: its buffers, where a column is altered.
+create or replace function pgtrickle.refit_capture(source oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    captured pgtrickle.pgt_sources;
+begin
+    select * into captured from pgtrickle.pgt_sources s where s.source_relid = source;
+    if not exists (select from pg_class c where c.oid = source) then
+        return;
+    end if;
+    if pgtrickle.is_buffer(format('pgtrickle_changes.changes_%s_0', source))
+        and pgtrickle.is_buffer(format('pgtrickle_changes.changes_%s_1', source))
+        and pgtrickle.intact_columns(source, captured.columns_captured) = captured.columns_captured
+    then
+        perform pgtrickle.create_buffers(source, captured.columns_captured);
+        perform pgtrickle.compose_capture(source);
+    end if;
+    perform pgtrickle.repair_source(source);
+end
+$$;

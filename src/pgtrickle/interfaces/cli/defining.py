@@ -70,7 +70,7 @@ def create(
         "refresh_mode": mode,
         "pooler_compatibility_mode": pooler_compatibility,
     }
-    define.create(dsn, name, text, options)
+    notices = define.create(dsn, name, text, options)
     created = standing(dsn, name)
     if json:
         print_json(created)
@@ -79,6 +79,7 @@ def create(
         [
             f"Created stream table {created.name}, empty so far.",
             "A running `pgtrickle run` loads and follows it; `pgtrickle refresh` loads it now.",
+            *notices,
         ]
     )
 
@@ -109,14 +110,13 @@ def alter(
         raise BadParameter(
             "say what to change: --query, --schedule, --mode, --tier, --status or --pooler-compatibility"
         )
-    define.alter(dsn, name, changes)
+    notices = define.alter(dsn, name, changes)
     altered = standing(dsn, name)
     if json:
         print_json(altered)
         return
-    say(
-        [f"Altered stream table {altered.name}: {', '.join(option.replace('_', ' ') for option in changes)}."]
-    )
+    options = ", ".join(option.replace("_", " ") for option in changes)
+    say([f"Altered stream table {altered.name}: {options}.", *notices])
 
 
 def drop(name: Name, cascade: Cascade = False, dsn: Dsn = "", json: Json = False) -> None:
