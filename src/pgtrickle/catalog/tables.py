@@ -102,7 +102,7 @@ def from_row(row: Sequence[Any]) -> StreamTable:
     (number, relid, schema, name, query, schedule, mode, effective, reason, status, *rest) = row
     (is_populated, frontier, upstream, data_timestamp, last_refresh, errors, error, reinit, *last) = rest
     settings, match_columns, is_pooler_compatible, follows_clock, *last = last
-    cache_generation, created_at, is_atomic = last
+    cache_generation, created_at, is_atomic, waits_for = last
     return StreamTable(
         id=StreamTableId(number),
         relation=RelationId(relid),
@@ -128,4 +128,5 @@ def from_row(row: Sequence[Any]) -> StreamTable:
         cache_generation=cache_generation,
         created_at=created_at,
         is_atomic=is_atomic,
+        waits_for=waits_for,
     )

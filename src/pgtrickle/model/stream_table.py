@@ -46,7 +46,7 @@ class StreamTable:
     """One row of `pgtrickle.pgt_stream_tables`.
 
     `follows_clock` tells whether time alone changes the result, once that is known; `cache_generation`,
-    how often the caches of compiled queries have been cleared.
+    how often the caches of compiled queries have been cleared. `waits_for` says which triggers it waits for.
     """
 
     id: StreamTableId
@@ -73,6 +73,7 @@ class StreamTable:
     cache_generation: int
     created_at: datetime
     is_atomic: bool = True
+    waits_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pgtrickle.catalog.dependencies import changed, reanalyse
 from pgtrickle.catalog.outcomes import set_compiled
 from pgtrickle.catalog.tables import some_stream_tables, stream_table
 from pgtrickle.catalog.trust import untrusted_reads
-from pgtrickle.model.errors import Busy, PgTrickleError, SourceChanged, UnknownStreamTable
+from pgtrickle.model.errors import Busy, PgTrickleError, SourceChanged, UnknownStreamTable, WaitsForTriggers
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
@@ -35,6 +35,7 @@ def prepared_all(
         try:
             if table.id in unreadable:
                 raise unreadable[table.id]
+            _require_triggers(table)
             found = _compiled_before(engine, table)
             ready = (table, found) if found else prepared(engine, table.id)
             if table.status is not Status.SUSPENDED:
@@ -47,6 +48,15 @@ def prepared_all(
         except (PgTrickleError, DatabaseError) as error:
             failures.append(failure_of(table, error))
     return tables, failures
+
+
+def _require_triggers(table: StreamTable) -> None:
+    """Raise where a source has no triggers yet: what it changes meanwhile would be missed."""
+    if table.waits_for is not None:
+        raise WaitsForTriggers(
+            f"{table.name} is not refreshed: {table.waits_for}",
+            hint="it goes on as soon as they have been created",
+        )
 
 
 def _compiled_before(engine: Engine, table: StreamTable) -> Compilation | None:
@@ -65,6 +75,7 @@ def prepared(engine: Engine, table_id: StreamTableId) -> tuple[StreamTable, Comp
             connection.rollback()
             _readjust(engine, connection, table_id)
             table = stream_table(connection, table_id)
+        _require_triggers(table)
         found = engine.compiled(connection, table)
         if not _is_noted(table, found):
             set_compiled(

@@ -46,8 +46,9 @@ def refresh_all(
     """
     restless: PgTrickleError = _restless()
     for _ in range(ATTEMPTS):
-        tables, failures = prepared_all(engine, ids)
+        tables: list[Member] = []
         try:
+            tables, failures = prepared_all(engine, ids)
             if len(tables) == 1 and not failures and _can_go_alone(tables[0][1]):
                 return [_alone(engine, *tables[0], initiated_by, waits)]
             return [*failures, *_together(engine, tables, initiated_by, waits, failures)]

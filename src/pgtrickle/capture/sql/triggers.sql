@@ -161,7 +161,7 @@ $$;
 -- capture_source: note all changes of these columns of a table from now on.
 -- Locks: its row in pgt_sources; its buffers; SHARE ROW EXCLUSIVE on the table where a trigger is made, and
 -- more where a table with partitions or children gets triggers of another level. Waits at most `patience` for
--- each of them, and half a second for all (55P03 then), so that no application queues behind us for long.
+-- each of them, and not much longer for all (55P03 then), so that no application queues behind us for long.
 drop function if exists pgtrickle.capture_source(oid, smallint[]);
 create or replace function pgtrickle.capture_source(
     source oid, numbers smallint[], patience interval default interval '50 ms'
@@ -172,7 +172,7 @@ declare
     level text := pgtrickle.trigger_level(source);
     captured pgtrickle.pgt_sources;
     patience_before text := current_setting('lock_timeout');
-    deadline timestamptz := clock_timestamp() + interval '450 ms' + patience;
+    deadline timestamptz;
     has_new_shape boolean;
     is_other_level boolean;
     wanted record;
@@ -210,6 +210,9 @@ begin
     has_new_shape := is_other_level
         or captured.shape is distinct from pgtrickle.capture_shape(source, captured.columns_captured);
     perform pgtrickle.compose_capture(source);
+    -- a tree of many tables may take its time, but not the patience for each of them
+    deadline := clock_timestamp() + interval '500 ms' + patience + interval '20 ms' * (
+        select count(*) from pgtrickle.wanted_triggers(source, level));
     -- writers under way still run the old function: replacing every trigger waits for them to end;
     -- replacing a trigger that is off switches it on, and with it those that were handed down
     for wanted in
