@@ -95,13 +95,20 @@ ATTACHED = {
         " where (mallory.evil_check(id, 'exclusion'))",
         f"alter table {ST} drop constraint trap",
     ),
-    "a foreign key with an evil cast": (
-        "create type mallory.odd as (a int);"
+    "a foreign key to a table of the attacker's": (
         "create table mallory.keys(id int primary key);"
-        f"alter table {ST} add constraint trap foreign key (id) references mallory.keys not valid;"
-        f"alter table {ST} add constraint trap2 check (mallory.evil_check(id, 'beside')) not valid",
-        f"alter table {ST} drop constraint trap, drop constraint trap2;"
-        "drop table mallory.keys; drop type mallory.odd",
+        "insert into mallory.keys select generate_series(1, 99);"
+        f"alter table {ST} add constraint trap foreign key (id) references mallory.keys",
+        f"alter table {ST} drop constraint trap; drop table mallory.keys",
+    ),
+    "a foreign key that cascades into code of the attacker's": (
+        f"alter table {ST} add constraint trap unique (id);"
+        f"create table mallory.child(id int references {ST} (id) on delete cascade);"
+        "create function mallory.pollute() returns trigger language plpgsql as $$ begin"
+        " perform set_config('search_path', 'mallory, pg_catalog', false); return old; end $$;"
+        "create trigger trap before delete on mallory.child for each row execute function mallory.pollute();"
+        "insert into mallory.child values (1); delete from mallory.t where id = 1",
+        f"drop table mallory.child; alter table {ST} drop constraint trap",
     ),
 }
 

@@ -85,3 +85,45 @@ def test_a_materialized_view_is_read_like_any_source(attack):
     attack.run("create index on mallory.kept ((id + mallory.evil('index')))")
     assert "rights of the sidecar" in str(attack.refresh())
     assert attack.succeeded() == []
+
+
+def test_capture_runs_nothing_of_a_domain_that_changes_later(attack):
+    """Capture writes as the sidecar in the session of the writer, and the writer commits."""
+    attack.run(
+        "create domain mallory.harmless as int",
+        "create table mallory.d(id int, x mallory.harmless)",
+        f"grant select, trigger on mallory.d to {TRICKLE}",
+    )
+    assert attack.create("select id, x from mallory.d") is None
+    assert attack.refresh() is None
+    attack.run(
+        "alter domain mallory.harmless set default mallory.evil('default')",
+        "alter domain mallory.harmless add check (mallory.evil_check(value, 'check')) not valid",
+        "insert into mallory.d values (1, 2)",
+        "update mallory.d set x = 3",
+        "delete from mallory.d",
+        "truncate mallory.d",
+        "alter table mallory.d rename column x to y",
+        "insert into mallory.d values (4, 5)",
+    )
+    attack.refresh()
+    assert attack.succeeded() == []
+
+
+def test_capture_runs_as_nobody_else_whatever_the_session_says(attack):
+    """Names in the trigger function are complete: neither search_path nor temporary tables matter."""
+    assert attack.create("select id, word from mallory.t") is None
+    attack.run(
+        "create temporary table touched_0(xid xid8, source oid)",
+        "create temporary table pg_inherits(inhrelid oid, inhparent oid)",
+        "create function mallory.now() returns timestamptz language plpgsql"
+        " as $$ begin perform mallory.note('now'); return pg_catalog.now(); end $$",
+        "create function mallory.pg_try_advisory_xact_lock_shared(int, int) returns boolean language plpgsql"
+        " as $$ begin return mallory.note('lock') = 1; end $$",
+        "set search_path = pg_temp, mallory, pg_catalog",
+        "set standard_conforming_strings = off",
+        "insert into mallory.t values (7, 'seven', null)",
+        "truncate mallory.t",
+    )
+    assert attack.refresh() is None
+    assert attack.succeeded() == []

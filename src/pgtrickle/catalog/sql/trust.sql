@@ -88,7 +88,8 @@ end
 $$;
 
 -- untrusted_code: what is attached to a stream table and would run code of others when the sidecar writes.
--- Rules and inheritance are refused whatever they do: they let a write reach other tables.
+-- Rules and inheritance are refused whatever they do, and foreign keys to tables of untrusted owners: they let
+-- a write reach other tables.
 create or replace function pgtrickle.untrusted_code(relation_id oid) returns setof text
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
@@ -110,7 +111,14 @@ begin
         where i.inhparent = relation_id
         union all
         select format('it inherits from table %s', pgtrickle.printed(i.inhparent)) from pg_inherits i
-        where i.inhrelid = relation_id;
+        where i.inhrelid = relation_id
+        union all
+        -- PostgreSQL checks and cascades as the owner of the other table, but in our session
+        select format('foreign key %I connects it with %s', k.conname, pgtrickle.printed(c.oid))
+        from pg_constraint k
+        join pg_class c on c.oid = case relation_id when k.conrelid then k.confrelid else k.conrelid end
+        where k.contype = 'f' and relation_id in (k.conrelid, k.confrelid) and c.oid <> relation_id
+            and not pgtrickle.is_trusted(c.relowner);
 end
 $$;
 
