@@ -20,7 +20,7 @@ _STEPS: Final[Mapping[str, str]] = {
     "pgtrickle.refresh.claiming.claim_all": "claim",
     "pgtrickle.refresh.story.alone": "snapshot",
     "pgtrickle.refresh.story.together": "snapshot",
-    "pgtrickle.refresh.step.any_changed": "check the sources",
+    "pgtrickle.refresh.step.ground_state": "check the ground",
     "pgtrickle.refresh.step.pending_windows": "measure the windows",
     "pgtrickle.refresh.waves.all_pending_windows": "measure the windows",
     "pgtrickle.refresh.step.lock_for_apply": "lock",

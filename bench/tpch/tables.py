@@ -11,7 +11,7 @@ from bench.tpch.rounds import Timings
 from pgtrickle.model.stream_table import RefreshMode
 
 _STEPS: Final = {
-    "before": ("prepare", "claim", "snapshot", "check the sources", "measure the windows", "lock"),
+    "before": ("prepare", "claim", "snapshot", "check the ground", "measure the windows", "lock"),
     "read": ("read",),
     "Spark: plan": ("Spark: plan",),
     "Spark: run": ("Spark: run",),

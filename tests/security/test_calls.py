@@ -20,6 +20,7 @@ DEFINERS = {
     "change_status",
     "forget",
     "note_always",
+    "note_enabled",
     "register",
 }
 """What runs as the sidecar's role and may be called by anybody; a new one needs a test here."""
@@ -57,6 +58,7 @@ def test_no_argument_of_a_definer_is_sql(admin):
         "change_status": "relation_id oid, status text",
         "forget": "id bigint",
         "note_always": "source oid",
+        "note_enabled": "relation_id oid",
         "register": "query_view oid, relation_id oid, options jsonb",
     }
 
@@ -100,6 +102,7 @@ def test_definers_refuse_any_arguments_from_others(attack, victim):
         *(f"change_options({r}, {o})" for r in relations for o in options),
         *(f"change_status({r}, 'SUSPENDED')" for r in relations),
         *(f"ask_for_repair({r})" for r in relations),
+        *(f"note_enabled({r})" for r in relations),
     ]
     accepted = [call for call in calls if not attack.run(f"select pgtrickle.{call}")]
     assert accepted == []

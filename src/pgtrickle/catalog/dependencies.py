@@ -1,24 +1,54 @@
-"""Noticing that something a stream table relies on has changed."""
+"""Noticing that something a stream table relies on has changed, and what follows from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
-from pgtrickle.model.errors import CommandRefused, SourceChanged
+from pgtrickle.catalog.alerts import alert
+from pgtrickle.catalog.differences import Change, difference, ground_difference
+from pgtrickle.model.errors import Busy, CommandRefused, RightLost, SourceChanged
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, refused
 
-Fingerprint = Mapping[str, Any]
+SERIALIZATION_FAILURE: Final = "40001"
+GRANT: Final = "grant the right again, or drop the stream table"
+HOLD_WAITING: Final = """
+select s.ground_error, exists (
+    select from pgtrickle.pgt_ground g where g.pgt_id = s.pgt_id and g.kind = 'itself')
+from pgtrickle.pgt_stream_tables s where s.pgt_id = %s for no key update of s"""
+HOLD: Final = f"{HOLD_WAITING} skip locked"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What happened to a dependency, as a sentence without its full stop."""
+class GroundState:
+    """What a stream table stands on, by versions.
 
-    what: str
-    is_gone: bool = False
+    `code` tells apart states of all that executes as it is now, whatever the snapshot of a query.
+    """
+
+    is_moved: bool
+    code: int
+
+
+def ground_state(connection: Connection, tables: Sequence[StreamTableId]) -> GroundState:
+    """Whether catalog rows that stream tables rely on were written since they were recorded."""
+    row = connection.execute(
+        "select is_moved, code from pgtrickle.ground_state(%s::bigint[])", (list(tables),)
+    ).fetchone()
+    assert row is not None
+    return GroundState(*row)
+
+
+def poll_ground(connection: Connection, seen: str | None) -> tuple[str, tuple[StreamTableId, ...]]:
+    """The snapshot of this poll, and the stream tables whose ground has other versions than recorded.
+
+    `seen` is the snapshot of a poll that found nothing: if no transaction has ended since, nothing is asked.
+    """
+    row = connection.execute("select snapshot, moved from pgtrickle.poll_ground(%s)", (seen,)).fetchone()
+    assert row is not None
+    return row[0], tuple(map(StreamTableId, row[1] or ()))
 
 
 def changed(connection: Connection, table: StreamTableId) -> tuple[Change, ...]:
@@ -29,42 +59,58 @@ def changed(connection: Connection, table: StreamTableId) -> tuple[Change, ...]:
     rows = connection.execute(
         "select source_type, source_name, stored, present from pgtrickle.changed_dependencies(%s)", (table,)
     ).fetchall()
-    found = (difference(kind, name, stored, present) for kind, name, stored, present in rows)
-    return tuple(change for change in found if change is not None)
-
-
-def any_changed(connection: Connection, tables: Sequence[StreamTableId]) -> bool:
-    """Whether something has changed under one of the stream tables, as `changed` tells it."""
+    found: list[Change | None] = [difference(*row) for row in rows]
     rows = connection.execute(
-        "select d.source_type, d.source_name, d.stored, d.present from unnest(%s::bigint[]) as s(id)"
-        " cross join lateral pgtrickle.changed_dependencies(s.id) d",
-        (list(tables),),
+        "select kind, name, stored, present from pgtrickle.changed_ground(%s)", (table,)
     ).fetchall()
-    return any(difference(kind, name, stored, present) for kind, name, stored, present in rows)
+    found += [ground_difference(*row) for row in rows]
+    rows = connection.execute(
+        "select pgtrickle.lost_rights(%(id)s) union select pgtrickle.lost_own_rights(%(id)s)", {"id": table}
+    ).fetchall()
+    found += [Change(what, stops=True, hint=GRANT, is_lost_right=True) for (what,) in rows]
+    known = {change.what: change for change in found if change is not None}
+    # what stops a stream table is told first
+    return tuple(sorted(known.values(), key=lambda change: not change.stops))
 
 
-def difference(kind: str, name: str, stored: Fingerprint, present: Fingerprint | None) -> Change | None:
-    """How two fingerprints of one dependency differ; None where nobody can rely on the difference."""
-    noun = kind.replace("_", " ")
-    if present is None:
-        return Change(f"{noun} {name} was dropped", is_gone=True)
-    if stored["name"] != present["name"]:
-        return Change(f"{noun} {name} is now called {present['name']}")
-    if kind in ("view", "function"):
-        return Change(f"{noun} {name} was replaced")
-    return _table_difference(name, stored, present)
+def settle(connection: Connection, table: StreamTableId, *, waits: bool) -> str | None:
+    """Compare what a stream table relies on with what was recorded, and act on it.
+
+    Nothing that matters: the versions are recorded, so that it is not compared again. Otherwise the query is
+    analysed again and the table is to be loaded anew; the reason is returned. Raises SourceChanged or
+    RightLost where the query cannot be followed any more, which is recorded too; Busy where another session
+    holds the stream table.
+    """
+    changes = _compared(connection, table, waits=waits)
+    if not changes:
+        return None
+    reason = "; ".join(change.what for change in changes[:3])
+    if changes[0].stops:
+        raise (RightLost if changes[0].is_lost_right else SourceChanged)(reason, hint=changes[0].hint)
+    try:
+        reanalyse(connection, table, reason)
+    except SourceChanged as refusal:
+        _note_refusal(connection, table, refusal.message)
+        raise
+    return reason
 
 
 def reanalyse(connection: Connection, table: StreamTableId, reason: str) -> None:
     """Fit dependencies, buffers and triggers to the query again, and have everything computed anew.
 
-    Raises SourceChanged where the query can no longer be followed. A transaction of its own.
+    Raises SourceChanged where the query can no longer be followed, Busy where a source is locked. A
+    transaction of its own.
     """
     try:
         with connection.transaction():
+            # readers of the same source may be under way
+            connection.execute("set local lock_timeout = '5s'")
             connection.execute("select pgtrickle.reanalyse(%s, %s)", (table, reason))
+            alert(connection, "reinitialize_needed", pgt_id=table, reason=reason)
     except DatabaseError as error:
         refusal: CommandRefused = refused(error)
+        if error.sqlstate in (Busy.sqlstate, SERIALIZATION_FAILURE):
+            raise Busy(refusal.message, hint=refusal.hint) from error
         raise SourceChanged(f"{reason}: {refusal.message}", hint=refusal.hint) from error
 
 
@@ -85,20 +131,44 @@ def forget_dropped(connection: Connection) -> list[str]:
     return [name for _, name, _ in gone]
 
 
-def _table_difference(name: str, stored: Fingerprint, present: Fingerprint) -> Change | None:
-    for number, column in stored["columns"].items():
-        now = present["columns"].get(number)
-        if now is None:
-            return Change(f"column {column[0]} of {name} was dropped", is_gone=True)
-        if now[0] != column[0]:
-            return Change(f"column {column[0]} of {name} is now called {now[0]}")
-        if now != column:
-            return Change(f"column {column[0]} of {name} has another type or definition")
-    if stored["tree"] != present["tree"]:
-        return Change(f"the partitions or children of {name} have changed")
-    if stored["row_security"] != present["row_security"]:
-        return Change(f"row-level security of {name} was switched")
-    # a new key changes nothing; one that is gone may have been relied on
-    if any(key not in present["keys"] for key in stored["keys"]):
-        return Change(f"{name} has lost a key")
-    return None
+def _compared(connection: Connection, table: StreamTableId, *, waits: bool) -> tuple[Change, ...]:
+    """What has changed and matters; if nothing does, that is recorded in the same snapshot."""
+    try:
+        with connection.transaction():
+            connection.execute("set transaction isolation level repeatable read")
+            row = connection.execute(HOLD_WAITING if waits else HOLD, (table,)).fetchone()
+            if row is None:
+                return ()
+            error, is_recorded = row
+            changes = changed(connection, table)
+            if not changes and error is not None:
+                return (Change(f"no longer true: {error}"),)
+            if not changes and not is_recorded:
+                connection.execute("select pgtrickle.adopt_ground(%s)", (table,))
+            elif not changes:
+                connection.execute("select pgtrickle.note_ground(%s)", (table,))
+            elif changes[0].stops:
+                _stop(connection, table, "; ".join(change.what for change in changes[:3]))
+            return changes
+    except DatabaseError as error:
+        if error.sqlstate in (Busy.sqlstate, SERIALIZATION_FAILURE):
+            raise Busy(
+                "the stream table is being refreshed or altered", hint="try again in a moment"
+            ) from error
+        raise
+
+
+def _note_refusal(connection: Connection, table: StreamTableId, message: str) -> None:
+    """Record that the query was refused, unless what it relies on has changed back meanwhile."""
+    with connection.transaction():
+        connection.execute("set transaction isolation level repeatable read")
+        if changed(connection, table):
+            _stop(connection, table, message)
+
+
+def _stop(connection: Connection, table: StreamTableId, message: str) -> None:
+    """The stream table waits until what it relies on changes again."""
+    connection.execute("select pgtrickle.note_versions(%s)", (table,))
+    connection.execute(
+        "update pgtrickle.pgt_stream_tables set ground_error = %s where pgt_id = %s", (message, table)
+    )

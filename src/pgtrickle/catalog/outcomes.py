@@ -178,13 +178,22 @@ def set_compiled(
     )
 
 
-def mark_error(connection: Connection, table: StreamTableId, error: str) -> None:
-    """Only a person can help: no retry by itself. Whoever waits for a refresh is told."""
+def mark_error(
+    connection: Connection, table: StreamTableId, error: str, *, initiated_by: str = "scheduler"
+) -> None:
+    """Only a person can help, so it is not tried again. History has the reason, and who waits is told."""
     with connection.transaction():
         connection.execute(
             "update pgtrickle.pgt_stream_tables set status = 'ERROR', last_error = %s, retry_at = null"
             " where pgt_id = %s",
             (error, table),
+        )
+        connection.execute(
+            "insert into pgtrickle.pgt_refresh_history"
+            " (pgt_id, start_time, end_time, action, status, duration_ms, error_message, initiated_by)"
+            " select pgt_id, clock_timestamp(), clock_timestamp(), 'REINITIALIZE', 'FAILED', 0, %s, %s"
+            " from pgtrickle.pgt_stream_tables where pgt_id = %s",
+            (error, initiated_by, table),
         )
         connection.execute(
             "update pgtrickle.pgt_refresh_requests set answered_at = clock_timestamp(), error_message = %s"

@@ -74,6 +74,8 @@ class StreamTable:
     created_at: datetime
     is_atomic: bool = True
     waits_for: str | None = None
+    ground_generation: int = 0
+    ground_error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

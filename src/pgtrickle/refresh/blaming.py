@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pgtrickle.catalog.dependencies import ground_state
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, RefreshFailed, SparkFailed
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 from pgtrickle.postgres.connection import DatabaseError
-from pgtrickle.postgres.preparing import is_outdated_plan
+from pgtrickle.postgres.preparing import is_in_order, is_outdated_plan
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
 
@@ -22,14 +23,19 @@ class Altered(Exception):
     """A source was altered after the query was compiled, or refreshed after it was compared."""
 
 
-def check_ground(engine: Engine, session: Session, error: Exception) -> None:
-    """Raise where the table is not to blame: a lost connection, or a plan that was kept for too long."""
+def check_ground(engine: Engine, session: Session, table: StreamTable, error: Exception) -> None:
+    """Raise where the table is not to blame.
+
+    The connection was lost, a plan was kept for too long, or something that the table relies on was altered.
+    """
     if session.is_lost:
         raise ConnectionFailed(
             "the connection was lost during a refresh, of which nothing was kept", hint="refresh again"
         ) from error
     if is_outdated_plan(error):
         engine.pool.renew()
+        raise Altered from error
+    if is_in_order(session.newest) and ground_state(session.newest, [table.id]).is_moved:
         raise Altered from error
 
 

@@ -68,6 +68,10 @@ def busy(*tables: StreamTable) -> Busy:
 
 
 def _as_compiled(compiled: StreamTable, found: StreamTable) -> StreamTable:
-    if (found.query, found.mode) != (compiled.query, compiled.mode):
+    if (found.query, found.mode, found.ground_generation) != (
+        compiled.query,
+        compiled.mode,
+        compiled.ground_generation,
+    ):
         raise Altered
     return found

@@ -121,6 +121,10 @@ class Engine:
         """What was compiled for the table before, if anything was."""
         return self._compilations.known(table)
 
+    def is_outdated(self, table: StreamTable) -> bool:
+        """Whether what was compiled for the table no longer fits it."""
+        return self._compilations.is_outdated(table)
+
     def forget(self, *tables: StreamTableId) -> None:
         """Compile anew next time: what the queries read has changed."""
         for table in tables:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pgtrickle.catalog.dependencies import changed, reanalyse
+from pgtrickle.catalog.dependencies import ground_state, settle
 from pgtrickle.catalog.outcomes import set_compiled
 from pgtrickle.catalog.tables import some_stream_tables, stream_table
 from pgtrickle.catalog.trust import untrusted_reads
-from pgtrickle.model.errors import Busy, PgTrickleError, SourceChanged, UnknownStreamTable, WaitsForTriggers
+from pgtrickle.model.errors import Busy, PgTrickleError, UnknownStreamTable, WaitsForTriggers
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
@@ -61,6 +61,8 @@ def _require_triggers(table: StreamTable) -> None:
 
 def _compiled_before(engine: Engine, table: StreamTable) -> Compilation | None:
     """What was compiled for the table, where the catalog tells it too."""
+    if table.ground_error is not None:
+        return None
     known = engine.at_hand(table)
     return known if known is not None and _is_noted(table, known) else None
 
@@ -70,11 +72,10 @@ def prepared(engine: Engine, table_id: StreamTableId) -> tuple[StreamTable, Comp
     with engine.connection() as connection:
         table = stream_table(connection, table_id)
         engine.notice_generation(table.cache_generation)
-        known = engine.known(table_id)
-        if known is None and changed(connection, table_id):
-            connection.rollback()
-            _readjust(engine, connection, table_id)
-            table = stream_table(connection, table_id)
+        if engine.is_outdated(table):
+            engine.forget(table_id)
+        if engine.known(table_id) is None or table.ground_error is not None:
+            table = _settled(engine, connection, table)
         _require_triggers(table)
         found = engine.compiled(connection, table)
         if not _is_noted(table, found):
@@ -91,13 +92,11 @@ def _is_noted(table: StreamTable, found: Compilation) -> bool:
     return stored == (found.effective_mode, found.reason, found.follows_clock)
 
 
-def _readjust(engine: Engine, connection: Connection, table_id: StreamTableId) -> None:
-    """Fit a stream table to sources that were altered; its rows are to be loaded anew."""
-    engine.forget(table_id)
-    changes = changed(connection, table_id)
-    for change in changes:
-        if change.is_gone:
-            raise SourceChanged(change.what, hint="alter the query, or drop the stream table")
-    if changes:
-        reanalyse(connection, table_id, changes[0].what)
-    connection.commit()
+def _settled(engine: Engine, connection: Connection, table: StreamTable) -> StreamTable:
+    """The table, once its query fits what it relies on now; raises where it cannot."""
+    if not ground_state(connection, [table.id]).is_moved and table.ground_error is None:
+        return table
+    engine.forget(table.id)
+    connection.rollback()
+    settle(connection, table.id, waits=True)
+    return stream_table(connection, table.id)

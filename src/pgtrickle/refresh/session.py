@@ -31,10 +31,14 @@ Settings = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class Session:
-    """`read` sees the sources at `frontier`; it is `write` itself where tables go together."""
+    """`read` sees the sources at `frontier`; it is `write` itself where tables go together.
+
+    `newest` sees what others have committed since.
+    """
 
     write: Connection
     read: Connection
+    newest: Connection
     frontier: Frontier
     taken_at: datetime
     _entered: Settings | None = None
@@ -127,13 +131,14 @@ class Session:
 def alone(write: Connection, read: Connection, relations: Sequence[RelationName]) -> Session:
     """Write here, and read there in a snapshot that begins now, after the claim."""
     read.execute("set transaction isolation level repeatable read read only")
-    return Session(write, read, *_begun(read, relations))
+    return Session(write, read, write, *_begun(read, relations))
 
 
-def together(connection: Connection, relations: Sequence[RelationName]) -> Session:
-    """Read and write in one snapshot, which begins now."""
+def together(connection: Connection, newest: Connection, relations: Sequence[RelationName]) -> Session:
+    """Read and write in one snapshot, which begins now; `newest` is another connection."""
     connection.execute("set transaction isolation level repeatable read")
-    return Session(connection, connection, *_begun(connection, relations))
+    newest.execute("set transaction isolation level read committed read only")
+    return Session(connection, connection, newest, *_begun(connection, relations))
 
 
 def _begun(connection: Connection, relations: Sequence[RelationName]) -> tuple[Frontier, datetime]:

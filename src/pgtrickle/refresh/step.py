@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pgtrickle.catalog.dependencies import any_changed
+from pgtrickle.catalog.dependencies import GroundState, ground_state
 from pgtrickle.catalog.outcomes import Refreshed, commit_refresh, mark_reinit
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.window import SourceWindow
@@ -54,11 +54,12 @@ def refreshed(
     """Read, compute and apply in the session; the caller commits."""
     with prepared_statements(session.connections, wanted=engine.prepares(table)):
         clock = time.perf_counter()
-        require_unaltered(session, [(table, found)])
+        ground = require_unaltered(session, [(table, found)])
         session.enter(table.settings)
         step = planned(engine, session, table, found, pending_windows(session, table, found))
         effect = carried_out(engine, session, step)
         done = finished(session, step, effect, initiated_by, (time.perf_counter() - clock) * 1000)
+        require_same_code(session, [table], ground)
         commit_refresh(session.write, table.id, done.record)
         settle(engine, session, done)
         return done.outcome
@@ -85,10 +86,18 @@ def planned(
     return Step(table, found, pending, action, reason, started)
 
 
-def require_unaltered(session: Session, tables: list[tuple[StreamTable, Compilation]]) -> None:
-    """Raise if a query no longer fits its sources as the session sees them."""
+def require_unaltered(session: Session, tables: list[tuple[StreamTable, Compilation]]) -> GroundState:
+    """Raise if a query may no longer fit what it relies on as the session sees it."""
     copied = {source for _, found in tables for source in found.copied}
-    if any_changed(session.read, [table.id for table, _ in tables]) or is_behind(session.read, copied):
+    ground = ground_state(session.read, [table.id for table, _ in tables])
+    if ground.is_moved or is_behind(session.read, copied):
+        raise Altered
+    return ground
+
+
+def require_same_code(session: Session, tables: list[StreamTable], ground: GroundState) -> None:
+    """Raise if code, types or edges of inheritance, which take effect at once, changed after the snapshot."""
+    if ground_state(session.newest, [table.id for table in tables]).code != ground.code:
         raise Altered
 
 

@@ -18,7 +18,7 @@ from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.preparing import prepared_all
 from pgtrickle.refresh.results import Failure, Result, failure_of, left_out
 from pgtrickle.refresh.session import alone, together
-from pgtrickle.refresh.step import refreshed, require_unaltered
+from pgtrickle.refresh.step import refreshed, require_same_code, require_unaltered
 from pgtrickle.refresh.unfollowable import Unfollowable
 from pgtrickle.refresh.waves import Member, Together
 
@@ -77,9 +77,12 @@ def brought_up_to_date(engine: Engine, ids: Sequence[StreamTableId]) -> Iterator
     """
     for _ in range(ATTEMPTS):
         tables, failures = prepared_all(engine, ids)
-        with engine.connection() as connection:
+        with engine.pool.connections(FOR_REFRESH) as (connection, newest):
             try:
-                results = [*failures, *_followed(engine, connection, tables, "verify", True, failures)]
+                results = [
+                    *failures,
+                    *_followed(engine, connection, newest, tables, "verify", True, failures),
+                ]
             except (Altered, Overtaken):
                 engine.forget(*ids)
                 continue
@@ -112,7 +115,7 @@ def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by:
         except Unfollowable as value:
             reason = str(value)
         except (PgTrickleError, DatabaseError) as error:
-            check_ground(engine, session, error)
+            check_ground(engine, session, held, error)
             return failure_of(held, error)
         else:
             write.commit()
@@ -130,8 +133,8 @@ def _together(
     waits: bool,
     failures: Sequence[Failure] = (),
 ) -> list[Result]:
-    with engine.connection() as connection:
-        results = _followed(engine, connection, tables, initiated_by, waits, failures)
+    with engine.pool.connections(FOR_REFRESH) as (connection, newest):
+        results = _followed(engine, connection, newest, tables, initiated_by, waits, failures)
         connection.commit()
         return results
 
@@ -139,26 +142,28 @@ def _together(
 def _followed(
     engine: Engine,
     connection: Connection,
+    newest: Connection,
     tables: Sequence[Member],
     initiated_by: str,
     waits: bool,
     failures: Sequence[Failure],
 ) -> list[Result]:
-    """All tables in one snapshot on one connection; the caller commits."""
+    """All tables in one snapshot on one connection; the caller commits. `newest` sees later commits."""
     if not tables:
         return []
     sources = {source for _, found in tables for source in found.sources}
     # a buffer must not be emptied between our snapshot and our claim
     kept = {buffer for source in sources for buffer in buffers(source.relation)}
     relations = {source.table for source in sources} | kept | {table.name for table, _ in tables}
-    session = begun(lambda: together(connection, sorted(relations)))
+    session = begun(lambda: together(connection, newest, sorted(relations)))
     held = all_claimed(connection, [table for table, _ in tables], waits)
     if not held:
         raise busy(*(table for table, _ in tables))
     members = [(held[table.id], found) for table, found in tables if table.id in held]
     missing = [table for table, _ in tables if table.id not in held]
-    require_unaltered(session, members)
+    ground = require_unaltered(session, members)
     waiting = {failure.table.name: "failed" for failure in failures}
     waiting |= {table.name: "is being refreshed by another session" for table in missing}
     results = Together(engine, session, initiated_by, waiting).followed(members)
+    require_same_code(session, [table for table, _ in members], ground)
     return [*results, *(left_out(table.name, "another session is refreshing it") for table in missing)]

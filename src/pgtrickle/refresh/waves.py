@@ -176,7 +176,7 @@ class Together:
             full = replace(step, found=found, action=action, reason=reason)
             self._by_itself(full, self._carried_out)
         else:
-            check_ground(self.engine, self.session, blamed)
+            check_ground(self.engine, self.session, step.table, blamed)
             self._stay(step.table, failure_of(step.table, blamed), "failed")
 
     def _done(self, step: Step, took: _Took) -> None:

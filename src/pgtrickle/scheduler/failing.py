@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from pgtrickle.catalog.outcomes import mark_error, record_failure
-from pgtrickle.model.errors import SourceChanged, UnsupportedQuery
+from pgtrickle.model.errors import RightLost, SourceChanged, UnsupportedQuery
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.refresh.announcing import announce_failed
@@ -22,9 +22,9 @@ def note_failure(
 ) -> None:
     """Write a failure down, in a transaction of its own; so many in a row suspend the stream table."""
     table, error = failure.table, failure.error
-    if isinstance(error, (SourceChanged, UnsupportedQuery)):
+    if isinstance(error, (SourceChanged, UnsupportedQuery, RightLost)):
         # trying again cannot help; altering the query, or the source, can
-        mark_error(connection, table.id, str(error))
+        mark_error(connection, table.id, str(error), initiated_by=initiated_by)
     else:
         action = Action(table.effective_mode.value) if table.effective_mode else Action.REINITIALIZE
         record_failure(

@@ -15,6 +15,7 @@ from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.scheduler.caretaking import Caretaker
 from pgtrickle.scheduler.duty import Duty
+from pgtrickle.scheduler.ground_watch import GroundWatch
 from pgtrickle.scheduler.listening import Listener
 from pgtrickle.scheduler.refreshing import RefreshEvent
 from pgtrickle.scheduler.vitals import Vitals
@@ -73,6 +74,9 @@ class Loop:
             caretaker = Caretaker(duty)
             caretaker.start()
             stack.callback(caretaker.close)
+            watch = GroundWatch(duty)
+            watch.start()
+            stack.callback(watch.close)
             yield duty
 
     def _listening_address(self) -> str | None:

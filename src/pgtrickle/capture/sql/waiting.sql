@@ -89,6 +89,7 @@ as $$
 declare
     ids bigint[];
     numbers smallint[];
+    intact bigint[] := pgtrickle.intact_readers(source);
     obstacle text;
 begin
     select array_agg(w.pgt_id), coalesce(array_agg(distinct n) filter (where n is not null), '{}') into ids, numbers
@@ -109,6 +110,7 @@ begin
                 from pgtrickle.pgt_waiting w
                 where w.pgt_id = s.pgt_id and w.source_relid = source and w.reason is not null
                     and s.pgt_id = any (ids);
+                perform pgtrickle.note_own_triggers(source, intact || ids, false);
             end if;
         exception when others then
             -- somebody has to hear of it, and it may pass: a privilege that was revoked, a refresh that runs

@@ -64,6 +64,7 @@ begin
         return;
     end if;
     perform pgtrickle.prove_ownership(relation_id);
+    perform pgtrickle.guard_always(relation_id);
     perform pgtrickle.add_columns(relation_id, query_view);
     perform pgtrickle.change_query(relation_id, query_view);
     perform pgtrickle.enable_always_for(id);
@@ -212,6 +213,7 @@ declare
     relation_id oid := pgtrickle.relation_of(pgtrickle.stream_table(name));
 begin
     perform pgtrickle.prove_ownership(relation_id);
+    perform pgtrickle.guard_always(relation_id);
     perform pgtrickle.ask_for_repair(relation_id);
     return pg_catalog.format('%s will be computed anew; only the difference is written.', name);
 end

@@ -50,9 +50,11 @@ as $$
         join pg_attribute a on a.attrelid = d.refobjid and a.attnum > 0 and not a.attisdropped
         where r.action ~ '\{VAR :varno \d+ :varattno 0 '
     )
-    select relation_id, checked_as,
-        coalesce(array_agg(number order by number) filter (where number <> 0), '{}')
-    from named group by relation_id, checked_as
+    select n.relation_id, n.checked_as,
+        coalesce(array_agg(n.number order by n.number) filter (where n.number <> 0), '{}')
+    -- an attribute of a composite type is a column of a relation that has no rows
+    from named n join pg_class c on c.oid = n.relation_id and c.relkind <> 'c'
+    group by n.relation_id, n.checked_as
 $$;
 
 -- functions_of: every function the query calls itself: by name, as operator, cast, aggregate, or check of a

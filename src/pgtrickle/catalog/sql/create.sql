@@ -136,6 +136,7 @@ begin
     relation_id := printed::pg_catalog.regclass;
     execute pg_catalog.format('create trigger pgtrickle_guard before insert or update or delete or truncate '
         'on %s for each statement execute function pgtrickle.refuse_direct_write()', printed);
+    execute pg_catalog.format('alter table %s enable always trigger pgtrickle_guard', printed);
     execute pg_catalog.format('grant select, insert, update, delete, trigger on %s to %I',
         printed, pg_catalog.pg_get_userbyid(pgtrickle.sidecar_role()));
     perform pgtrickle.create_row_index(relation_id);
@@ -158,6 +159,9 @@ begin
         perform pgtrickle.enable_always(source);
         perform pgtrickle.note_always(source);
     end loop;
+    -- a proof serves once
+    perform pgtrickle.prove_ownership(pgtrickle.relation_of(id));
+    perform pgtrickle.note_enabled(pgtrickle.relation_of(id));
 end
 $$;
 

@@ -40,7 +40,7 @@ language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
         'name', format('%I.%I', n.nspname, c.relname),
-        'definition', md5(w.ev_action::text),
+        'definition', md5(regexp_replace(w.ev_action::text, ':(?:location|stmt_location|stmt_len) -?\d+', '', 'g')),
         'owner', c.relowner::bigint,
         'options', c.reloptions)
     from pg_class c
@@ -55,8 +55,10 @@ language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
         'name', format('%I.%I', n.nspname, p.proname),
-        'definition', md5(concat_ws('|', p.prosrc, p.probin, p.prosqlbody::text, p.proisstrict,
-            p.proconfig::text, p.prolang)),
+        'definition', md5(concat_ws('|', p.prosrc, p.probin,
+            regexp_replace(p.prosqlbody::text, ':(?:location|stmt_location|stmt_len) -?\d+', '', 'g'),
+            p.proisstrict, p.prosecdef, p.proconfig::text, p.prolang, p.prorettype, p.proargdefaults::text,
+            (select to_jsonb(g) - 'aggfnoid' from pg_aggregate g where g.aggfnoid = p.oid))),
         'volatility', p.provolatile,
         'owner', p.proowner::bigint)
     from pg_proc p join pg_namespace n on n.oid = p.pronamespace

@@ -35,7 +35,7 @@ grant execute on function
     pgtrickle.check_room,
     pgtrickle.create_storage, pgtrickle.create_row_index, pgtrickle.replace_row_index, pgtrickle.is_hashable,
     pgtrickle.match_columns, pgtrickle.columns_of, pgtrickle.canonical_of, pgtrickle.prove_ownership,
-    pgtrickle.enable_always_for, pgtrickle.enable_always, pgtrickle.wanted_triggers, pgtrickle.tree_of,
+    pgtrickle.guard_always, pgtrickle.enable_always_for, pgtrickle.enable_always, pgtrickle.wanted_triggers, pgtrickle.tree_of,
     pgtrickle.relation_of, pgtrickle.alter_options, pgtrickle.alter_query, pgtrickle.add_columns,
     pgtrickle.alter_status, pgtrickle.drop_by_id, pgtrickle.check_may_refresh, pgtrickle.raise_unanswered,
     pgtrickle.refresh_lock, pgtrickle.is_refreshed_since, pgtrickle.failure_since, pgtrickle.may_see_errors,
@@ -49,7 +49,7 @@ grant execute on function
 -- parts that run as the sidecar's role and check everything they are given
 grant execute on function
     pgtrickle.register, pgtrickle.change_query, pgtrickle.change_options, pgtrickle.change_status,
-    pgtrickle.ask_for_repair, pgtrickle.forget, pgtrickle.note_always to public;
+    pgtrickle.ask_for_repair, pgtrickle.forget, pgtrickle.note_always, pgtrickle.note_enabled to public;
 
 -- What a function of ours means must not depend on the session it runs in: these settings change how SQL is
 -- read and how names are printed, and a cached plan would keep that meaning for later calls as somebody else.

@@ -8,11 +8,41 @@ declare
     query_view oid;
 begin
     perform from pgtrickle.pgt_stream_tables s where s.pgt_id = id for update;
+    perform pgtrickle.restore_guard(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
+    perform pgtrickle.repair_sources_of(id);
     query_view := pgtrickle.view_of_stored(id);
     perform pgtrickle.adopt_query(id, query_view);
     perform pgtrickle.drop_view(query_view);
-    update pgtrickle.pgt_stream_tables s set needs_reinit = true, reinit_reason = reason
+    update pgtrickle.pgt_stream_tables s set needs_reinit = true, reinit_reason = reason,
+        pgt_owner = (select c.relowner from pg_class c where c.oid = s.pgt_relid),
+        status = case when s.status <> 'ERROR' then s.status when s.is_populated then 'ACTIVE'
+            else 'INITIALIZING' end,
+        last_error = case when s.status <> 'ERROR' then s.last_error end,
+        retry_at = case when s.status <> 'ERROR' then s.retry_at end,
+        consecutive_errors = case when s.status <> 'ERROR' then s.consecutive_errors else 0 end
     where s.pgt_id = id;
+end
+$$;
+
+-- repair_sources_of: create the triggers that the sources of a stream table lack, and replace those that are
+-- switched off or of the wrong level. Stream tables that had lost nothing are told that we did it.
+create or replace function pgtrickle.repair_sources_of(id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    source oid;
+    intact bigint[];
+begin
+    for source in
+        select d.source_relid from pgtrickle.pgt_dependencies d
+        join pgtrickle.pgt_sources s on s.source_relid = d.source_relid
+        join pg_class c on c.oid = d.source_relid
+        where d.pgt_id = repair_sources_of.id and s.trigger_level <> 'none' order by 1
+    loop
+        intact := pgtrickle.intact_readers(source);
+        perform pgtrickle.repair_source(source);
+        perform pgtrickle.note_own_triggers(source, intact, false);
+    end loop;
 end
 $$;
 

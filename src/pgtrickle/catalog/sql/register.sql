@@ -67,12 +67,15 @@ as $$
 declare
     relation_id oid := (select s.pgt_relid from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
     reader oid := (select relowner from pg_class where oid = relation_id);
+    source record;
+    intact bigint[];
 begin
     if pgtrickle.columns_of(query_view) <> pgtrickle.columns_of(relation_id) then
         raise exception '%', format('the query does not have the columns of %s', pgtrickle.printed(relation_id))
         using errcode = 'datatype_mismatch', hint = 'Drop the stream table and create it again.';
     end if;
     perform pgtrickle.check_query(query_view, reader);
+    perform pgtrickle.check_reading_functions(query_view, reader);
     update pgtrickle.pgt_stream_tables s
     set defining_query = pgtrickle.canonical_of(query_view), follows_clock = null
     where s.pgt_id = id;
@@ -81,17 +84,30 @@ begin
     perform pgtrickle.record_dependencies(id, query_view, reader);
     perform pgtrickle.note_rights(id, query_view);
     perform pgtrickle.check_cycle(id);
-    delete from pgtrickle.pgt_waiting w where w.pgt_id = id;
-    perform case when d.source_type in ('table', 'stream_table')
-        then pgtrickle.capture_or_wait(id, d.source_relid, used.numbers)
-        else pgtrickle.copy_source(d.source_relid, used.numbers) end
-    from pgtrickle.pgt_dependencies d
-    cross join lateral (select array(
-        select a.attnum from pg_attribute a
-        where a.attrelid = d.source_relid and a.attname = any (d.columns_used) order by a.attnum)) used(numbers)
-    where d.pgt_id = id and d.source_type not in ('view', 'function')
-    -- always in the same order, so that two of us cannot wait for each other
-    order by d.source_relid;
+    delete from pgtrickle.pgt_waiting w where w.pgt_id = adopt_query.id;
+    for source in
+        select d.source_relid as id, d.source_type in ('table', 'stream_table') as is_captured, array(
+            select a.attnum from pg_attribute a
+            where a.attrelid = d.source_relid and a.attname = any (d.columns_used) order by a.attnum) as numbers
+        from pgtrickle.pgt_dependencies d
+        where d.pgt_id = adopt_query.id and d.source_type not in ('view', 'function')
+        -- always in the same order, so that two of us cannot wait for each other
+        order by d.source_relid
+    loop
+        if source.is_captured then
+            intact := pgtrickle.intact_readers(source.id);
+            perform pgtrickle.capture_or_wait(id, source.id, source.numbers);
+            perform pgtrickle.note_own_triggers(source.id, intact, (
+                select pg_has_role(reader, c.relowner, 'USAGE') from pg_class c where c.oid = source.id));
+        else
+            perform pgtrickle.copy_source(source.id, source.numbers);
+        end if;
+    end loop;
+    perform pgtrickle.record_ground(id, query_view, reader);
+    if exists (select from pgtrickle.changed_dependencies(id)) then
+        raise exception '%', format('what %s reads was altered meanwhile', pgtrickle.printed(relation_id)) using
+            errcode = 'lock_not_available', hint = 'Try again.';
+    end if;
     perform pgtrickle.raise_generation(id);
 end
 $$;

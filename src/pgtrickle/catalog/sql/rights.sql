@@ -40,8 +40,10 @@ as $$
         join pg_attribute a on a.attrelid = d.refobjid and a.attnum > 0 and not a.attisdropped
         where r.action ~ '[{]VAR :varno [0-9]+ :varattno 0 '
     )
-    select through, relation_id, coalesce(array_agg(number order by number) filter (where number <> 0), '{}')
-    from named group by through, relation_id
+    select n.through, n.relation_id,
+        coalesce(array_agg(n.number order by n.number) filter (where n.number <> 0), '{}')
+    from named n join pg_class c on c.oid = n.relation_id and c.relkind <> 'c'
+    group by n.through, n.relation_id
 $$;
 
 -- note_rights: remember what the query of a stream table reads, as whom, and whose code it may run.

@@ -60,13 +60,15 @@ class _Entry:
 
     found: Compilation
     generation: int
+    ground_generation: int
     saved: frozenset[frozenset[RelationId]]
 
     def fits(self, table: StreamTable) -> bool:
-        return (self.found.query, self.found.mode, self.generation) == (
+        return (self.found.query, self.found.mode, self.generation, self.ground_generation) == (
             table.query,
             table.mode,
             table.cache_generation,
+            table.ground_generation,
         )
 
     @property
@@ -113,6 +115,11 @@ class Compilations:
             return None
         self._count("hits")
         return entry.found
+
+    def is_outdated(self, table: StreamTable) -> bool:
+        """Whether what this process has was compiled for another definition, or on another ground."""
+        entry = self._kept.get(table.id)
+        return entry is not None and not entry.fits(table)
 
     def with_operators(self, connection: Connection, table: StreamTable) -> Compilation:
         """The compilation with its operators, which no level but the process keeps."""
@@ -163,7 +170,7 @@ class Compilations:
             self._count("catalog_hits")
             if data is not None:
                 self._write(key, data)
-        return _Entry(recalled(found), key.generation, _windows(found))
+        return _Entry(recalled(found), key.generation, table.ground_generation, _windows(found))
 
     def _compiled(self, connection: Connection, table: StreamTable) -> _Entry:
         self._count("compiles")
@@ -191,7 +198,7 @@ class Compilations:
         except DatabaseError:
             # others will compile it themselves
             self._count("unsaved")
-        return _Entry(found, key.generation, _windows(values))
+        return _Entry(found, key.generation, table.ground_generation, _windows(values))
 
     def _write(self, key: _Key, data: bytes) -> None:
         if self._files:

@@ -1,0 +1,177 @@
+"""What a difference between two states of an object means to a stream table that relies on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Content = Mapping[str, Any]
+
+GONE = "alter the query, or drop the stream table"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happened, as a sentence without its full stop.
+
+    Where it `stops` the stream table, nothing but another change helps. Otherwise the query is analysed
+    again, and the table is computed anew if it can still be followed.
+    """
+
+    what: str
+    stops: bool = False
+    hint: str | None = None
+    is_lost_right: bool = False
+
+
+def difference(kind: str, name: str, stored: Content, present: Content | None) -> Change | None:
+    """How two fingerprints of one dependency differ; None where nobody can rely on the difference."""
+    noun = kind.replace("_", " ")
+    if present is None:
+        return Change(f"{noun} {name} was dropped", stops=True, hint=GONE)
+    if stored["name"] != present["name"]:
+        return Change(f"{noun} {name} is now called {present['name']}")
+    if kind in ("view", "function"):
+        return Change(f"{noun} {name} was replaced")
+    return _table_difference(name, stored, present)
+
+
+def ground_difference(kind: str, name: str, stored: Content, present: Content | None) -> Change | None:
+    """How two contents of one object in the ground differ; None where it does not matter."""
+    if kind == "itself":
+        return _own_difference(name, stored, present)
+    if kind == "source":
+        # one that is gone is told by its dependency, or by the edge to its parent
+        return _source_difference(name, stored, present) if present is not None else None
+    if kind == "names":
+        return Change("a function with the name of one that the query calls was created or dropped")
+    if kind == "conversions":
+        return _conversions_difference(stored, present or {})
+    if kind == "schema":
+        return _schema_difference(name, present)
+    return _object_difference(kind, name, stored, present)
+
+
+def _table_difference(name: str, stored: Content, present: Content) -> Change | None:
+    for number, column in stored["columns"].items():
+        now = present["columns"].get(number)
+        if now is None:
+            return Change(f"column {column[0]} of {name} was dropped", stops=True, hint=GONE)
+        if now[0] != column[0]:
+            return Change(f"column {column[0]} of {name} is now called {now[0]}")
+        if now != column:
+            return Change(f"column {column[0]} of {name} has another type or definition")
+    if stored["tree"] != present["tree"]:
+        return Change(f"the partitions or children of {name} have changed")
+    if stored["row_security"] != present["row_security"]:
+        return Change(f"row-level security of {name} was switched")
+    # a new key changes nothing; one that is gone may have been relied on
+    if any(key not in present["keys"] for key in stored["keys"]):
+        return Change(f"{name} has lost a key")
+    return None
+
+
+def _own_difference(name: str, stored: Content, present: Content | None) -> Change | None:
+    """Of the stream table itself: others may read it in any way, but nobody else may write its rows."""
+    if present is None:
+        return Change(f"table {name} was dropped", stops=True, hint="run: pgtrickle drop")
+    if present["children"]:
+        return Change(
+            f"a table inherits from {name}, and its rows are read as rows of the stream table",
+            stops=True,
+            hint="alter table … no inherit",
+        )
+    if present["parents"]:
+        return Change(
+            f"{name} became a child or a partition of another table", stops=True, hint="take it out again"
+        )
+    if present["rules"]:
+        return Change(
+            f"{name} has the rule {present['rules'][0]}, which would change what a refresh writes",
+            stops=True,
+            hint="drop the rule",
+        )
+    if present["persistence"] != stored["persistence"]:
+        return Change(f"{name} is no longer logged", stops=True, hint="alter table … set logged")
+    if present["owner"] != stored["owner"]:
+        return Change(f"{name} has another owner")
+    for number, column in stored["shape"].items():
+        now = present["shape"].get(number)
+        if now is None:
+            return Change(f"column {column[0]} of {name} was dropped")
+        if now[0] != column[0]:
+            return Change(f"column {column[0]} of {name} is now called {now[0]}")
+        if now != column:
+            return Change(
+                f"column {column[0]} of {name} has another type", stops=True, hint="give it back its type"
+            )
+    if len(present["shape"]) > len(stored["shape"]):
+        return Change(f"{name} has a column more than its query")
+    if present["guard"] != stored["guard"]:
+        return Change(f"the guard of {name} was switched off, replaced or dropped")
+    return _rewritten(name, stored, present)
+
+
+def _source_difference(name: str, stored: Content, present: Content) -> Change | None:
+    for part, what in (
+        ("kind", f"{name} is another kind of relation now"),
+        ("persistence", f"{name} was made logged or unlogged"),
+        ("children", f"the partitions or children of {name} have changed"),
+        ("parents", f"{name} was attached, detached, or became a child"),
+        ("is_subscribed", f"a subscription of {name} was created or dropped"),
+    ):
+        if stored[part] != present[part]:
+            return Change(what)
+    for trigger, state in stored["triggers"].items():
+        now = present["triggers"].get(trigger)
+        if now != state:
+            what = "dropped" if now is None else "off" if now[1] == "D" else "switched off, or replaced"
+            return Change(f"trigger {trigger} of {name} was {what}: changes may have been missed")
+    if stored["triggers"] != present["triggers"]:
+        return Change(f"{name} has other capture triggers than before")
+    return _rewritten(name, stored, present)
+
+
+def _rewritten(name: str, stored: Content, present: Content) -> Change | None:
+    """A new file alone is VACUUM FULL, CLUSTER or TRUNCATE; if a column's row is new too, values may be."""
+    if stored["file"] == present["file"]:
+        return None
+    for column, version in stored["columns"].items():
+        if present["columns"].get(column, version) != version:
+            return Change(f"column {column} of {name} was rewritten")
+    return None
+
+
+def _conversions_difference(stored: Content, present: Content) -> Change:
+    what = {
+        "casts": "a cast of a type that the query uses was created or dropped",
+        "found": "an operator that the query uses, or one of its name, was created, altered or dropped",
+        "classes": "an operator class of a type that the query uses was created or dropped",
+    }
+    found = (sentence for part, sentence in what.items() if stored[part] != present.get(part))
+    return Change(next(found, "casts or operators have changed"))
+
+
+def _schema_difference(name: str, present: Content | None) -> Change:
+    if present is None:
+        return Change(f"schema {name} was dropped", stops=True, hint=GONE)
+    return Change(f"schema {name} is now called {present['name']}")
+
+
+def _object_difference(kind: str, name: str, stored: Content, present: Content | None) -> Change:
+    noun = "operator family" if kind == "family" else kind
+    if present is None:
+        return Change(f"{noun} {name} was dropped")
+    if kind == "function":
+        return Change(f"function {name} was replaced")
+    if kind == "collation":
+        return Change(f"collation {name} has another version or definition")
+    parts = ", ".join(_differing(stored, present))
+    return Change(f"{noun} {name} was altered ({parts})")
+
+
+def _differing(stored: Content, present: Content) -> Iterator[str]:
+    for part in sorted(stored.keys() | present.keys()):
+        if stored.get(part) != present.get(part):
+            yield part

@@ -1,0 +1,195 @@
+-- ground_content: what counts of an object that a stream table relies on, as jsonb that is compared part by part.
+-- Only plain reads of the catalogs, so that inside a snapshot they describe that snapshot.
+-- Where a gap leaves the same state behind (a trigger switched off and on, a partition detached and attached),
+-- the xmin of the catalog row is part of the content: nothing else writes these rows.
+
+-- trigger_content: the triggers of a relation that call functions of the given schema, by name.
+create or replace function pgtrickle.trigger_content(relation_id oid, function_schema name) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(jsonb_object_agg(t.tgname, jsonb_build_array(t.xmin::text, t.tgenabled, t.tgtype)), '{}')
+    from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_namespace n on n.oid = p.pronamespace
+    where t.tgrelid = relation_id and n.nspname = function_schema
+$$;
+
+-- edge_content: the parents and the children of a relation.
+create or replace function pgtrickle.edge_content(relation_id oid) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+        'parents', (select coalesce(jsonb_object_agg(inhparent, xmin::text), '{}') from pg_inherits
+            where inhrelid = relation_id),
+        'children', (select coalesce(jsonb_object_agg(inhrelid, xmin::text), '{}') from pg_inherits
+            where inhparent = relation_id))
+$$;
+
+-- stored_content: what tells whether the rows of a relation were rewritten with other values. ALTER COLUMN TYPE
+-- writes both a new file and the row of the column. VACUUM FULL, CLUSTER and TRUNCATE write a new file only; the
+-- first two also write the row of a column whose default was not stored in every row yet, once.
+create or replace function pgtrickle.stored_content(relation_id oid, names name[]) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+        'file', (select c.relfilenode::bigint from pg_class c where c.oid = relation_id),
+        'columns', (select coalesce(jsonb_object_agg(a.attname, a.xmin::text), '{}') from pg_attribute a
+            where a.attrelid = relation_id and a.attname = any (names) and a.attnum > 0 and not a.attisdropped))
+$$;
+
+-- own_content: of a stream table itself.
+create or replace function pgtrickle.own_content(relation_id oid) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+            'owner', c.relowner::bigint, 'kind', c.relkind, 'persistence', c.relpersistence,
+            'shape', (select coalesce(jsonb_object_agg(a.attnum, jsonb_build_array(a.attname,
+                    a.atttypid::bigint, a.atttypmod, a.attcollation::bigint)), '{}')
+                from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped),
+            'rules', (select coalesce(jsonb_agg(w.rulename order by w.rulename), '[]') from pg_rewrite w
+                where w.ev_class = c.oid),
+            'guard', pgtrickle.trigger_content(c.oid, 'pgtrickle') -> 'pgtrickle_guard')
+        || pgtrickle.edge_content(c.oid)
+        || pgtrickle.stored_content(c.oid, array(select a.attname from pg_attribute a
+            where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+    from pg_class c where c.oid = relation_id
+$$;
+
+-- source_content: of a source, or a partition or child of one, as far as the columns of these names are used.
+create or replace function pgtrickle.source_content(relation_id oid, names name[]) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+            'kind', c.relkind, 'persistence', c.relpersistence,
+            'is_subscribed', exists (select from pg_subscription_rel r where r.srrelid = c.oid),
+            'triggers', pgtrickle.trigger_content(c.oid, 'pgtrickle_changes'))
+        || pgtrickle.edge_content(c.oid) || pgtrickle.stored_content(c.oid, names)
+    from pg_class c where c.oid = relation_id
+$$;
+
+-- type_content: everything that decides what a value of the type is and how it is checked.
+-- A default and whether a constraint was validated do not: no value that is there changes with them.
+create or replace function pgtrickle.type_content(type_id oid) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+        'base', jsonb_build_array(t.typtype, t.typbasetype::bigint, t.typtypmod, t.typnotnull,
+            t.typcollation::bigint, t.typelem::bigint, t.typinput::oid::bigint, t.typoutput::oid::bigint,
+            t.typsend::oid::bigint, t.typreceive::oid::bigint),
+        'labels', (select coalesce(jsonb_agg(e.enumlabel order by e.enumsortorder), '[]') from pg_enum e
+            where e.enumtypid = t.oid),
+        'attributes', (select coalesce(jsonb_agg(jsonb_build_array(a.attname, a.atttypid::bigint, a.atttypmod,
+                a.attcollation::bigint) order by a.attnum), '[]')
+            from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped),
+        'constraints', (select coalesce(jsonb_agg(jsonb_build_array(k.conname, k.contype,
+                regexp_replace(k.conbin::text, ':location -?\d+', '', 'g')) order by k.conname), '[]')
+            from pg_constraint k where k.contypid = t.oid),
+        'range', (select jsonb_build_array(g.rngsubtype::bigint, g.rngcollation::bigint, g.rngsubopc::bigint,
+                g.rngcanonical::oid::bigint)
+            from pg_range g where g.rngtypid = t.oid))
+    from pg_type t where t.oid = type_id
+$$;
+
+-- family_content: the operators and functions of an operator family.
+create or replace function pgtrickle.family_content(family_id oid) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+        'operators', (select coalesce(jsonb_agg(jsonb_build_array(o.amoplefttype::bigint, o.amoprighttype::bigint,
+                o.amopstrategy, o.amopopr::bigint) order by o.amoplefttype, o.amoprighttype, o.amopstrategy), '[]')
+            from pg_amop o where o.amopfamily = f.oid),
+        'functions', (select coalesce(jsonb_agg(jsonb_build_array(p.amproclefttype::bigint,
+                p.amprocrighttype::bigint, p.amprocnum, p.amproc::oid::bigint)
+                order by p.amproclefttype, p.amprocrighttype, p.amprocnum), '[]')
+            from pg_amproc p where p.amprocfamily = f.oid))
+    from pg_opfamily f where f.oid = family_id
+$$;
+
+-- collation_content: how a collation compares, and the versions that its library had and has.
+-- Columns that only some versions of PostgreSQL have are found by name.
+create or replace function pgtrickle.collation_content(collation_id oid) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select (to_jsonb(c) - '{oid,collowner,collname,collnamespace}'::text[])
+        || jsonb_build_object('actual', pg_collation_actual_version(c.oid))
+    from pg_collation c where c.oid = collation_id
+$$;
+
+-- conversions_content: casts, operators and operator classes that a query could come to use when it is parsed
+-- again: those of its types, and operators of the names it uses.
+create or replace function pgtrickle.conversions_content(types jsonb, operators jsonb) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object('types', types, 'operators', operators,
+        'casts', (select coalesce(jsonb_agg(jsonb_build_array(k.castsource::regtype::text,
+                k.casttarget::regtype::text, k.castfunc::bigint, k.castcontext, k.castmethod)
+                order by k.castsource, k.casttarget), '[]')
+            from pg_cast k where k.oid >= 16384
+                and (types @> to_jsonb(k.castsource::bigint) or types @> to_jsonb(k.casttarget::bigint))),
+        'found', (select coalesce(jsonb_agg(jsonb_build_array(o.oid::bigint, o.oprname, o.oprnamespace::bigint,
+                o.oprleft::bigint, o.oprright::bigint, o.oprcode::oid::bigint, o.oprcom::bigint,
+                o.oprnegate::bigint, o.oprcanmerge, o.oprcanhash) order by o.oid), '[]')
+            from pg_operator o where o.oid >= 16384 and operators ? o.oprname),
+        'classes', (select coalesce(jsonb_agg(jsonb_build_array(c.oid::bigint, c.opcmethod::bigint,
+                c.opcfamily::bigint, c.opcintype::bigint, c.opcdefault) order by c.oid), '[]')
+            from pg_opclass c where c.oid >= 16384 and types @> to_jsonb(c.opcintype::bigint)))
+$$;
+
+-- names_content: the functions that are not built in and have one of these names.
+create or replace function pgtrickle.names_content(names text) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(jsonb_agg(p.oid::regprocedure::text order by p.oid), '[]')
+    from unnest(string_to_array(names, chr(10))) n(name) join pg_proc p on p.proname = n.name::name
+    where p.oid >= 16384
+$$;
+
+-- content_of: what an object is now, in the parts that `stored` has; null where it is gone.
+create or replace function pgtrickle.content_of(kind text, object_id oid, detail text, stored jsonb) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return case kind
+        when 'itself' then pgtrickle.own_content(object_id)
+        when 'source' then pgtrickle.source_content(object_id,
+            array(select jsonb_object_keys(stored -> 'columns')::name))
+        when 'function' then pgtrickle.function_fingerprint(object_id)
+        when 'type' then pgtrickle.type_content(object_id)
+        when 'family' then pgtrickle.family_content(object_id)
+        when 'collation' then pgtrickle.collation_content(object_id)
+        when 'schema' then (select jsonb_build_object('name', n.nspname) from pg_namespace n where n.oid = object_id)
+        when 'names' then pgtrickle.names_content(detail)
+        when 'conversions' then pgtrickle.conversions_content(stored -> 'types', stored -> 'operators')
+        -- views are compared as dependencies, roles by the rights that they give
+        else stored
+        end;
+end
+$$;
+
+-- changed_ground: the objects whose content differs from what was recorded, with both.
+create or replace function pgtrickle.changed_ground(id bigint)
+returns table (kind text, object_id oid, name text, stored jsonb, present jsonb)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select g.kind, g.object_id, g.name, g.content, p.content
+    from pgtrickle.pgt_ground g
+    cross join lateral (select pgtrickle.content_of(g.kind, g.object_id, g.detail, g.content)) p(content)
+    where g.pgt_id = id and g.content is distinct from p.content
+    order by g.kind, g.object_id
+$$;
+
+-- note_ground: what was compared means nothing to the stream table, so it is not compared again.
+create or replace function pgtrickle.note_ground(id bigint) returns void
+language sql set search_path = pg_catalog, pg_temp
+as $$
+    update pgtrickle.pgt_ground g set
+        version = pgtrickle.version_of(g.kind, g.object_id, g.detail),
+        content = coalesce(pgtrickle.content_of(g.kind, g.object_id, g.detail, g.content), g.content)
+    where g.pgt_id = id and g.version is distinct from pgtrickle.version_of(g.kind, g.object_id, g.detail)
+$$;
+
+-- note_versions: what was compared stops the stream table; it is compared again when it changes again.
+create or replace function pgtrickle.note_versions(id bigint) returns void
+language sql set search_path = pg_catalog, pg_temp
+as $$
+    update pgtrickle.pgt_ground g set version = pgtrickle.version_of(g.kind, g.object_id, g.detail)
+    where g.pgt_id = id
+$$;

@@ -1,0 +1,1 @@
+"""What a stream table relies on, and what happens when it changes."""
