@@ -63,6 +63,7 @@ def ensure_parts(connection: Connection) -> None:
     """Make what all trigger functions use, where somebody has removed it."""
     with connection.transaction():
         connection.execute("select pgtrickle.create_parts() where pgtrickle.lacks_parts()")
+        connection.execute("select pgtrickle.create_state()")
 
 
 def waiting_sources(connection: Connection) -> tuple[RelationId, ...]:

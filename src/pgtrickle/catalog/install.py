@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from pgtrickle import __version__
-from pgtrickle.model.errors import CommandRefused, NotInstalled
+from pgtrickle.catalog.remains import (
+    SCHEMAS,
+    Remains,
+    act_as_owner,
+    drop_schemas,
+    ensure_state,
+    set_aside,
+    take_over,
+)
+from pgtrickle.model.errors import NotInstalled
 from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, refused, sql
 from pgtrickle.postgres.statements import load
-
-SCHEMAS: Final = ("pgtrickle", "pgtrickle_changes", "pgtrickle_state")
 
 MIGRATIONS: Final = (
     "0001_catalog.sql",
@@ -106,9 +113,10 @@ def uninstall(connection: Connection, *, drop_tables: bool = False) -> list[str]
     try:
         with connection.transaction():
             check_writable(connection)
-            if installed_version(connection) is None:
+            remains = Remains.of(connection)
+            if not remains.owners:
                 return ["pgtrickle is not installed here; nothing was done."]
-            return _uninstall(connection, drop_tables)
+            return _uninstall(connection, remains, drop_tables)
     except DatabaseError as error:
         raise refused(error) from error
 
@@ -118,16 +126,32 @@ def _install(connection: Connection) -> list[str]:
     connection.execute("select pg_advisory_xact_lock(hashtext('pgtrickle install'))")
     done: list[str] = []
     found = installed_version(connection)
-    if found is not None:
-        if found > len(MIGRATIONS):
-            raise _newer(found)
-        _become_owner(connection)
+    if found is not None and found > len(MIGRATIONS):
+        raise _newer(found)
+    remains = Remains.of(connection)
+    is_damaged = bool(remains.owners) and (found is None or bool(remains.lacks(MIGRATIONS[:found])))
+    is_kept = is_damaged and remains.has_definitions
+    if is_kept:
+        set_aside(connection, remains)
+    elif is_damaged:
+        dropped = drop_schemas(connection, remains)
+        done.append(f"Dropped what was left of an earlier installation: {', '.join(dropped)}.")
+    elif found is not None:
+        act_as_owner(connection, remains.owners["pgtrickle"])
+    if is_damaged:
+        found = None
     for number, name in enumerate(MIGRATIONS, start=1):
         if found is None or number > found:
             connection.execute(load("pgtrickle.catalog", f"sql/{name}"))
             connection.execute("insert into pgtrickle.pgt_schema_version (version) values (%s)", (number,))
             done.append(f"Applied migration {name.removesuffix('.sql')}.")
     _write_functions(connection)
+    if is_kept:
+        count = take_over(connection)
+        done.append(f"Parts of the catalog were missing: {count} stream tables were kept and are recomputed.")
+    if ensure_state(connection):
+        done.append("Created the schema pgtrickle_state again: all stream tables are recomputed.")
+    connection.execute("select pgtrickle.restore_guards()")
     # a trigger function is generated, so an older one knows nothing of what is new
     connection.execute(
         "select pgtrickle.refit_capture(source_relid) from pgtrickle.pgt_sources"
@@ -154,41 +178,30 @@ def _write_functions(connection: Connection) -> None:
             connection.execute(text)
 
 
-def _uninstall(connection: Connection, drop_tables: bool) -> list[str]:
+def _uninstall(connection: Connection, remains: Remains, drop_tables: bool) -> list[str]:
     done: list[str] = []
-    tables = connection.execute(
-        "select n.nspname, c.relname from pgtrickle.pgt_stream_tables s"
-        " join pg_class c on c.oid = s.pgt_relid join pg_namespace n on n.oid = c.relnamespace"
-        " order by s.pgt_id desc"
-    ).fetchall()
+    tables = _stream_tables(connection) if remains.has_definitions else []
     connection.execute("set local lock_timeout = '10s'")
     if drop_tables:
         for schema, name in tables:
             connection.execute(sql.SQL("drop table {} cascade").format(sql.Identifier(schema, name)))
             done.append(f"Dropped the table {RelationName(schema, name)}.")
-    _become_owner(connection)
-    for schema in reversed(SCHEMAS):
-        connection.execute(sql.SQL("drop schema {} cascade").format(sql.Identifier(schema)))
-    done.append(f"Dropped the schemas {', '.join(SCHEMAS)}, and with them every trigger of pgtrickle.")
+    dropped = drop_schemas(connection, remains)
+    done.append(
+        f"Dropped the schemas {', '.join(reversed(dropped))}, and with them every trigger of pgtrickle."
+    )
     if tables and not drop_tables:
         done.append(f"{len(tables)} stream tables stay as ordinary tables.")
     return done
 
 
-def _become_owner(connection: Connection) -> None:
-    """Act as the role that owns the schemas, so that everything stays in one hand."""
-    row = connection.execute(
-        "select pg_get_userbyid(pgtrickle.sidecar_role()), current_user,"
-        " pg_has_role(pgtrickle.sidecar_role(), 'MEMBER')"
-    ).fetchone()
-    assert row is not None
-    owner, current, is_member = row
-    if not is_member:
-        raise CommandRefused(
-            f"pgtrickle belongs to the role {owner} here, and {current} may not act as it",
-            hint=f"connect as {owner}",
-        )
-    connection.execute(sql.SQL("set local role {}").format(sql.Identifier(owner)))
+def _stream_tables(connection: Connection) -> list[tuple[str, str]]:
+    """The tables that belong to stream tables, those that read others first."""
+    return connection.execute(
+        "select n.nspname, c.relname from pgtrickle.pgt_stream_tables s"
+        " join pg_class c on c.oid = s.pgt_relid join pg_namespace n on n.oid = c.relnamespace"
+        " order by s.pgt_id desc"
+    ).fetchall()
 
 
 def _newer(found: int) -> NotInstalled:

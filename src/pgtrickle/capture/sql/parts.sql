@@ -130,3 +130,45 @@ end
 $parts$;
 
 select pgtrickle.create_parts();
+
+-- create_state: make the schema of states where somebody has removed it; everything is computed anew then. True
+-- if it was gone.
+create or replace function pgtrickle.create_state() returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if exists (select from pg_namespace where nspname = 'pgtrickle_state') then
+        return false;
+    end if;
+    create schema pgtrickle_state;
+    revoke all on schema pgtrickle_state from public;
+    update pgtrickle.pgt_stream_tables s set needs_reinit = true,
+        reinit_reason = coalesce(s.reinit_reason, 'the schema pgtrickle_state was dropped');
+    update pgtrickle.pgt_sources s set version = null, filled_at = null where s.trigger_level = 'none';
+    perform pgtrickle.copy_source(s.source_relid, s.columns_captured)
+    from pgtrickle.pgt_sources s join pg_class c on c.oid = s.source_relid where s.trigger_level = 'none';
+    return true;
+end
+$$;
+
+-- restore_guards: give every stream table its guard again. Whether the table is the one that the catalog means is
+-- known by its name: elsewhere its id may be that of any table.
+create or replace function pgtrickle.restore_guards() returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    relation_id oid;
+begin
+    for relation_id in
+        select c.oid from pgtrickle.pgt_stream_tables s
+        join pg_class c on c.oid = s.pgt_relid and c.relname = s.pgt_name
+        join pg_namespace n on n.oid = c.relnamespace and n.nspname = s.pgt_schema
+        where has_table_privilege(c.oid, 'TRIGGER') and not exists (
+            select from pg_trigger t where t.tgrelid = c.oid and t.tgname = 'pgtrickle_guard')
+    loop
+        execute format('create trigger pgtrickle_guard before insert or update or delete or truncate '
+            'on %s for each statement execute function pgtrickle.refuse_direct_write()',
+            pgtrickle.printed(relation_id));
+    end loop;
+end
+$$;
