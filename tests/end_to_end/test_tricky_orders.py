@@ -35,11 +35,11 @@ def test_the_order_of_a_subquery_reaches_what_depends_on_it(tables, followed):
     play(
         followed(
             "select array_agg(x) as a, count(*) as n from (select x from item order by id desc) s",
-            "select k, array_agg(id) as a from (select id, k from item order by x desc, id) s group by k",
+            "select k, array_agg(id) as a from (select id, k from item order by k, x desc, id) s group by k",
             "with o as (select id, x from item order by x, id) select * from o limit 2",
             "select id, row_number() over () as n from (select id from item order by x, id desc) s",
             "select p.y, q.a from price p join (select k, array_agg(id) as a from (select id, k from item"
-            " order by id desc) o group by k) q on q.k = p.k",
+            " order by k, id desc) o group by k) q on q.k = p.k",
             "select id, array(select i.id from item i where i.k = price.k order by x, id) as a from price",
             "select id, unnest(arr) as v from item order by x, id limit 3",
             "select array_agg(v) as a from (select unnest(arr) as v from item order by id desc) s",
@@ -65,6 +65,7 @@ def test_an_aggregate_belongs_to_the_query_whose_columns_it_reads(tables, follow
 def test_what_only_the_plan_of_postgresql_decides_is_recomputed(tables, followed):
     play(
         followed(
+            "select k, array_agg(id) as a from (select id, k from item order by id desc) s group by k",
             "select 1 as one, k, count(*) as n from item group by grouping sets (one, k)",
             "select id from (select id, k from item order by id desc) s"
             " where k in (select k from price) limit 2",

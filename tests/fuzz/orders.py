@@ -38,13 +38,16 @@ def ordered(draw: Draw, found: Query) -> tuple[str, Columns]:
     name = draw.name("r")
     listed = ", ".join(columns) or "1 as c0"
     columns = columns or {"c0": "int"}
-    items = [f"{column}{draw.choice(_DIRECTIONS)}" for column in draw.sample(list(columns), len(columns))]
+    names = draw.sample(list(columns), len(columns))
+    items = [f"{column}{draw.choice(_DIRECTIONS)}" for column in names]
+    if draw.chance(0.6):
+        items[0] = names[0]
     sql = f"select {listed} from ({found.sql}) {name} order by {', '.join(items)}"
     if draw.chance(0.25):
         sql += f" limit {draw.randint(1, 6)}"
     if draw.chance(0.25):
         sql = f"select * from ({sql}) {draw.name('r')}"
-    return sql, columns
+    return sql, {column: columns[column] for column in names}
 
 
 def in_order(draw: Draw, found: Query) -> Query:
@@ -62,7 +65,8 @@ def in_order(draw: Draw, found: Query) -> Query:
         return Query(f"{shown} from ({sql}) {draw.name('r')}", {**columns, "c9": POSITIONED[form]})
     form = draw.choice(list(GATHERED))
     call = form.replace("{}", column)
-    keys = draw.some(list(columns), 0, 1)
+    # the order is kept in groups if it begins with their key
+    keys = list(columns)[:1] if draw.chance(0.6) else []
     group = f" group by {keys[0]}" if keys else ""
     shown = ", ".join([*keys, f"{call} as c9", "count(*) as c8"])
     outputs = {key: columns[key] for key in keys} | {"c9": GATHERED[form], "c8": "big"}

@@ -113,9 +113,6 @@ select 1 as one from u right join (select from t group by grouping sets ((), (k)
 -- a group of which nothing is shown
 select id, 1 as one from t, (select from u having true) s;
 
--- sets of two names for one column
-select a, b, count(*) as n, grouping(a, b) as g from (select k as a, k as b from t) s group by rollup (a, b);
-
 -- sets of one column and what is computed of it
 select a, a + 1 as c, b, grouping(b, a) as g from (select k as a, k + 1 as b from t) s group by cube (a, b);
 
@@ -130,9 +127,9 @@ select k, t.x, u.y, count(*) as n, grouping(k) as g from t full join u using (k)
 select t.k, u.k as other, count(*) as n, grouping(t.k, u.k) as g from t join u on t.k = u.k
 group by cube (t.k, u.k);
 
--- sets over two names for one column, asked by a subquery
+-- sets of a column and what is computed of it, asked by a subquery
 select a, b, (select max(y) from u where u.k = s.a) as m, (select min(z) from w where w.k = s.b) as z
-from (select k as a, k as b from t) s group by cube (a, b);
+from (select k as a, k + 1 as b from t) s group by cube (a, b);
 
 -- aggregate of an outer query, of a subquery
 select (select max((select max(u.y) from u where u.k = o.k))) as m from t o;

@@ -23,10 +23,14 @@ select last_one(id) as a from (select id from t order by x, id) q;
 select (array_agg(id))[1] as a from (select id from (select id, k from t order by k, id desc) p where k > 0) q;
 
 -- arrays of groups
-select k, array_agg(id) as a from (select id, k from t order by id desc) q group by k;
+select k, array_agg(id) as a from (select id, k from t order by k, id desc) q group by k;
 
 -- arrays of groups, filtered
-select k, array_agg(id) filter (where id > 2) as a, count(*) as n, max(id) as m from in_order group by k;
+select x, k, array_agg(id) filter (where id > 2) as a, count(*) as n, max(id) as m
+from (select * from t order by x, k, id desc) q group by x, k;
+
+-- groups that gather nothing
+select k, count(*) as n, max(id) as m, sum(x) as s from in_order group by k;
 
 -- array in an order that the subquery refines
 select array_agg(id order by k) as a from (select id, k from t order by k, id desc) q;
@@ -59,7 +63,7 @@ select array(select distinct x from t order by x desc) as a;
 select array(select y from u union select x from t order by 1) as a;
 
 -- array in order below a join
-select u.y, q.a from u join (select k, array_agg(id) as a from (select id, k from t order by id desc) p
+select u.y, q.a from u join (select k, array_agg(id) as a from (select id, k from t order by k, id desc) p
 group by k) q on q.k = u.k;
 
 -- array in order, correlated

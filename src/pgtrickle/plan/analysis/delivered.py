@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from pgtrickle.plan.analysis.context import refuse
+from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.plan.expressions import Expression
 
 
@@ -55,7 +55,11 @@ class Delivered:
     def require(self, what: str) -> None:
         """Refuse what depends on an order that only PostgreSQL's plan knows."""
         if self.is_lost:
-            raise refuse(f"{what} over a subquery with ORDER BY whose order may not be kept")
+            raise UnsupportedQuery(
+                f"{what} over a subquery with ORDER BY whose order may not be kept"
+                " cannot be followed incrementally",
+                hint="write ORDER BY where the order matters, or use refresh mode FULL or AUTO",
+            )
 
 
 NO_ORDER = Delivered()

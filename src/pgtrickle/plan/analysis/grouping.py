@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -11,9 +11,10 @@ from pgtrickle.plan.analysis.aggregation import Grouping
 from pgtrickle.plan.analysis.block import Surroundings
 from pgtrickle.plan.analysis.context import refuse
 from pgtrickle.plan.analysis.correlation import keys
-from pgtrickle.plan.analysis.delivered import Delivered
+from pgtrickle.plan.analysis.delivered import NO_ORDER, Delivered
 from pgtrickle.plan.analysis.functions_in import is_aggregate
 from pgtrickle.plan.analysis.grouping_sets import (
+    GroupingSets,
     grouping_sets,
     is_plain,
     over_sets,
@@ -89,7 +90,7 @@ class Groups:
         sets = grouping_sets(self._group, key_value) if self._group else None
         is_total = sets is None and bool(correlated)
         constants = self._given if sets is None else {}
-        grouping = Grouping(inner.operator, constants, self._order, self._context)
+        grouping = Grouping(inner.operator, constants, self._arriving(sets), self._context)
         names = {name: grouping.add_key(column(name)).name for name in found.names}
         for key in sets.keys if sets else ():
             grouping.add_key(key)
@@ -112,6 +113,16 @@ class Groups:
         above.outer = Scope({LIFTED: outside}, outer=self._scope.outer)
         attachments = Attachments(operator, above, self._surroundings, plain, asked.keys())
         return self._with_having(attachments, found.renamed(names), is_total)
+
+    def _arriving(self, sets: GroupingSets | None) -> Delivered:
+        """The order in which a group gets its rows: they may be sorted by the keys, or for an aggregate."""
+        keys = list(sets.keys) if sets else []
+        is_sorted = self._order.begins_with(keys) and (sets is None or sets.is_plain)
+        calls = (call for place in self._places for call in place.find_all(exp.Distinct, exp.Ordered))
+        sorts = any(call.find_ancestor(exp.Window, exp.WithinGroup) is None for call in calls)
+        if is_sorted and not sorts:
+            return self._order
+        return replace(self._order, is_lost=self._order != NO_ORDER)
 
     def _with_having(
         self, attachments: Attachments, correlated: tuple[Expression, ...], is_total: bool

@@ -50,15 +50,19 @@ def told_apart(
 ) -> tuple[Operator, Scope]:
     """The operator and the scope with a column of its own for each column that the sets name.
 
-    Where two of them stand for the same column below, or one for a constant, they are still different
-    keys: a set that lacks one has nulls for it, and not for the other or for the constant.
+    One may stand for a constant, or be part of another: a set that lacks it has nulls for it, and not for
+    the constant or the other. Which of two names for one column is null depends on the version of PostgreSQL.
     """
-    relations, taken = dict(scope.relations), set[str]()
+    relations, taken, plain = dict(scope.relations), set[str](), set[str]()
     named = {(scope.relation_of(reference), reference.name) for reference in group.find_all(exp.Column)}
     for relation, name in sorted((relation, name) for relation, name in named if relation is not None):
         value = relations[relation][name]
         if not value.columns <= operator.names:
             continue
+        if value.column in plain:
+            raise refuse("grouping sets with two names for one column")
+        if value.column is not None:
+            plain.add(value.column)
         if value.column is None or value.column in taken:
             fresh = result_column(context, name, value, operator)
             operator = extended(operator, fresh, value)
