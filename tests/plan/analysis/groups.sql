@@ -172,3 +172,9 @@ select generate_series(1, x) as g, count(*) as n from t group by 1;
 
 -- grouping by the rows of a function, filtered
 select * from (select generate_series(1, x) as g, count(*) as n from t group by 1) q where g = 1;
+
+-- columns of a surrounding query beside groups, correlated by an inequality
+select t.id, q.* from t, lateral (select u.k as uk, t.x, count(*) as c from u where u.y <> t.x group by u.k) q;
+
+-- having with a column of a surrounding query, correlated by an inequality
+select id from t where exists (select t.k from u where u.y < t.x group by u.k having count(*) > t.k);

@@ -31,7 +31,7 @@ class Grouping:
     """Collects the keys and calls of one block, and rewrites its expressions over the groups.
 
     `given` are columns that are no keys but constant for the whole block: those of a surrounding query.
-    The rows of `child` arrive in `order`.
+    The rows of `child` arrive in `order`. Columns that are `determined` are known to be equal within a group.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Grouping:
         self._settler = Settler(context, child)
         self._keys: dict[str, GroupKey] = {}
         self._bits: dict[str, Bits] = {}
+        self.determined = frozenset[str]()
         self.calls = Calls(child, order, self._settler, context)
 
     def operator(self) -> Aggregate:
@@ -119,6 +120,8 @@ class Grouping:
 
     def _is_determined(self, name: str) -> bool:
         """Whether all rows of a group have the same value in the column: a key of its table is grouped by."""
+        if name in self.determined:
+            return True
         grouped = {key.expression.column for key in self._keys.values()} - {None}
         names = frozenset(name for name in grouped if name is not None)
         scans = (part for part in self._settler.operator.walk() if isinstance(part, Scan))

@@ -89,8 +89,10 @@ class Groups:
 
         sets = grouping_sets(self._group, key_value) if self._group else None
         is_total = sets is None and bool(correlated)
+        # with GROUP BY they are keys, or columns that such keys determine
         constants = self._given if sets is None else {}
         grouping = Grouping(inner.operator, constants, self._arriving(sets), self._context)
+        grouping.determined = frozenset(self._given)
         names = {name: grouping.add_key(column(name)).name for name in found.names}
         for key in sets.keys if sets else ():
             grouping.add_key(key)
