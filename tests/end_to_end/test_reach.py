@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pgtrickle.apply import copying
 from pgtrickle.catalog.tables import find
 from pgtrickle.changes import memory
 from pgtrickle.model.stream_table import Action, RefreshOutcome
-from pgtrickle.refresh import staging
+from pgtrickle.refresh import differential, staging
 from pgtrickle.refresh.story import refresh_all
 
 QUERIES = {
@@ -110,3 +111,87 @@ def test_tables_that_go_together_are_bounded_too(facts, stream_table, engine, mo
     # also where everything is loaded
     again = stream_table("select b.dim, count(*) as n, sum(b.amount) as s from below b group by b.dim")
     again.equals_its_query()
+
+
+def test_reaches_of_a_thousand_to_a_hundred_thousand_rows_stay_within_the_limit(source, stream_table, engine):
+    source("dims(id int primary key, name text)", rows=[(n, f"name {n}") for n in (3, 4, 5)])
+    facts = source("facts(id int primary key, dim int, amount int)")
+    facts.change(
+        "insert into facts select n, case when n <= 1000 then 3 when n <= 8000 then 4 else 5 end, n % 100"
+        " from generate_series(1, 108000) n",
+        "create index on facts (dim)",
+    )
+    joined = stream_table("select f.id, f.amount, d.name from facts f join dims d on d.id = f.dim")
+    totals = stream_table(
+        "select d.name, sum(f.amount) as n from facts f join dims d on d.id = f.dim group by 1"
+    )
+    engine.memory_limit, engine.memory.peak = 4 << 20, 0
+    for dim, is_spread in ((3, False), (4, False), (5, True)):
+        facts.change(f"update dims set name = name || '!' where id = {dim}")
+        for table in (joined, totals):
+            outcome = table.refresh()
+            assert outcome.action is Action.DIFFERENTIAL
+            assert ("spread over tasks" in outcome.reason) is is_spread, outcome
+            table.equals_its_query()
+    assert engine.memory.peak <= engine.memory.share
+    assert engine.memory.held == 0
+
+
+def test_bytes_count_and_not_only_rows(source, stream_table, engine):
+    """Few rows that are long, in a first load and in a change."""
+    engine.memory_limit = 4 << 20
+    source("kinds(id int primary key, name text)", rows=[(1, "one"), (2, "two")])
+    pages = source("pages(id int primary key, kind int, body text)")
+    pages.change(
+        "insert into pages select n, 1 + n / 299, repeat(md5(n::text), 700) from generate_series(1, 300) n"
+    )
+    table = stream_table(
+        "select p.id, p.body, k.name from pages p join kinds k on k.id = p.kind", loads=False
+    )
+    assert "spread over tasks, since it reaches more than 2 MB" in table.refresh().reason
+    table.equals_its_query()
+    pages.change("update kinds set name = 'once' where id = 1")
+    assert "spread over tasks, since it reaches more than 2 MB" in table.refresh().reason
+    table.equals_its_query()
+    pages.change("update kinds set name = 'twice' where id = 2")
+    assert "spread" not in table.refresh().reason
+    table.equals_its_query()
+    assert engine.memory.peak <= engine.memory.share
+
+
+def test_a_result_that_is_larger_than_what_was_read_does_not_come_back(source, stream_table, engine):
+    engine.memory_limit = 4 << 20
+    left = source("lefts(id int primary key, k int)", rows=[(0, 0)])
+    source("rights(id int primary key, k int)", rows=[(0, 0)])
+    table = stream_table("select l.id as l, r.id as r from lefts l join rights r on l.k = r.k")
+    for _ in range(2):
+        left.change(
+            "insert into lefts select (select max(id) from lefts) + n, 1 from generate_series(1, 400) n",
+            "insert into rights select (select max(id) from rights) + n, 1 from generate_series(1, 400) n",
+        )
+        outcome = table.refresh()
+        assert "since it reaches a result of more than" in outcome.reason, outcome
+        table.equals_its_query()
+    left.change("delete from rights where id % 2 = 0")
+    table.refresh()
+    table.equals_its_query()
+
+
+def test_more_rows_than_parameters_should_have_are_copied(facts, stream_table, engine, monkeypatch):
+    """Also the groups whose extremum is found again, in portions."""
+    tables = [
+        stream_table("select id, dim, min(amount) as low, max(note) as last from facts group by id, dim"),
+        stream_table("select dim, string_agg(note, ',' order by id) as notes from facts group by dim"),
+        stream_table("select id, note from facts"),
+    ]
+    monkeypatch.setattr(copying, "MANY_ROWS", 2)
+    monkeypatch.setattr(differential, "MANY_ROWS", 7)
+    for statement in ("update facts set amount = amount + 1, note = 'a' || note", "delete from facts"):
+        facts.change(statement)
+        with engine.connection() as connection:
+            ids = [find(connection, table.name).id for table in tables]
+        for table in tables[:2]:
+            table.refresh()
+        refresh_all(engine, ids, initiated_by="test", waits=True)
+        for table in tables:
+            table.equals_its_query()

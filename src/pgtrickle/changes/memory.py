@@ -38,6 +38,8 @@ class Memory:
     """The limit that the refreshes of a process share. Safe to use from many threads."""
 
     limit: Callable[[], int]
+    peak: int = 0
+    """The most that was ever held."""
     _held: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -61,6 +63,7 @@ class Memory:
             if own + size > FREE and (own + size > share or size > free):
                 raise TooMuch(f"more than {megabytes(min(share, max(FREE, own + free)))}")
             self._held += size
+            self.peak = max(self.peak, self._held)
 
     def _give_back(self, size: int) -> None:
         with self._lock:
