@@ -39,7 +39,7 @@ class Column:
     def restored(self, carrier: Carrier, values: list[Any]) -> list[Any]:
         """Whether each value is the one it was, and its text."""
         base = carrier.spark.partition("(")[0]
-        form = {**_CARRIED, "decimal": "numeric"}.get(base, base)
+        form = carrier.input_type or {**_CARRIED, "decimal": "numeric"}.get(base, base)
         return self.connection.execute(
             f"select held.v::text, back.v::text from (select {carrier.restored('c')} as v, n"
             f" from unnest(%s::{form}[]) with ordinality as u(c, n)) back join held using (n) order by n",

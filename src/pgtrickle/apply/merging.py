@@ -69,11 +69,12 @@ def _portions(
 ) -> Iterator[list[tuple[Any, ...]]]:
     """The answer, fetched at once where it can only be small."""
     if isinstance(rows, ArrayRows):
-        if found := connection.execute(query, parameters).fetchall():
+        # in binary a float has all of its digits
+        if found := connection.execute(query, parameters, binary=True).fetchall():
             yield found
         return
     with connection.cursor(name="groups to rescan") as cursor:
-        cursor.execute(query, parameters)
+        cursor.execute(query, parameters, binary=True)
         while found := cursor.fetchmany(portion):
             yield found
 

@@ -13,7 +13,7 @@ do $body$
 begin
     create index if not exists {index} on {table} (hash_record_extended(row({matches}), 0));
 exception when invalid_object_definition then
-    null; -- the text of a value is not fixed for ever: the few rows of the state are read without an index
+    null; -- the few rows of the state are read without an index
 end $body$
 """)
 
@@ -43,7 +43,8 @@ def _column(number: int, output: Output) -> Column:
     name = f"c{number}"
     element = output.pg_type.removesuffix("[]")
     is_hashed = element in _HASHED or element.startswith(("numeric", "character varying"))
-    return Column(name, output.pg_type, quoted(name) if is_hashed else f"({quoted(name)})::text")
+    match = quoted(name) if is_hashed else f"pgtrickle.value_text({quoted(name)})"
+    return Column(name, output.pg_type, match)
 
 
 def state_of(state_id: int, target: FirstRows) -> Stored:

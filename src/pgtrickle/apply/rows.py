@@ -74,10 +74,13 @@ class CarriedColumn:
 
     name: str
     spark: str
+    input_type: str | None = None
 
     @property
     def sql_type(self) -> str:
         """The type it has on its way into PostgreSQL."""
+        if self.input_type is not None:
+            return self.input_type
         if decimal := _DECIMAL.match(self.spark):
             return f"numeric({decimal[1]},{decimal[2]})"
         return _SQL_TYPES[self.spark]
@@ -114,7 +117,11 @@ def carried_columns(target: Target) -> tuple[CarriedColumn, ...]:
 
 def of_fields(fields: Iterable[Field]) -> tuple[CarriedColumn, ...]:
     """The carried columns of some fields; slots may share one."""
-    return tuple(dict.fromkeys(CarriedColumn(field.name, field.carrier.spark) for field in fields))
+    return tuple(
+        dict.fromkeys(
+            CarriedColumn(field.name, field.carrier.spark, field.carrier.input_type) for field in fields
+        )
+    )
 
 
 def relation_of(rows: Rows, columns: tuple[CarriedColumn, ...], prefix: str = "rows") -> Relation:

@@ -17,6 +17,13 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, sql
 
 _SHOWN = 3
+_VALUE_TEXT = "pgtrickle.value_text("
+
+# the input function of the type reads the text; a cast from text may be somebody's own
+_READ = (
+    "(select j.v[1] from json_to_record(json_build_object('v', textin(array_out(array[{}])))) as j(v {}[]))"
+)
+_READ_ARRAY = "(select j.v from json_to_record(json_build_object('v', {})) as j(v {}))"
 
 _ALIKE_WHEN_EQUAL = frozenset(
     {"boolean", "smallint", "integer", "bigint", "text", "date", "uuid", "bytea"}
@@ -28,7 +35,7 @@ _ALIKE_WHEN_EQUAL = frozenset(
 class Column:
     """A column of a stream table; `match` is the SQL by which its index hashes and compares it.
 
-    That is the name itself, or `(name)::text` where values of the type cannot be hashed.
+    That is the name itself, or the value's text where values of the type cannot be hashed.
     `domain` is what the column is declared by, if that is not `pg_type` itself.
     """
 
@@ -39,7 +46,7 @@ class Column:
 
     @property
     def is_matched_by_text(self) -> bool:
-        return self.match.endswith(")::text")
+        return self.match.endswith(")::text") or self.match.startswith(_VALUE_TEXT)
 
     @property
     def is_alike_when_equal(self) -> bool:
@@ -49,7 +56,15 @@ class Column:
 
     def value(self, matched: sql.Composable) -> sql.Composable:
         """The column's value from what it is matched by."""
-        return typed(matched, self.pg_type) if self.is_matched_by_text else matched
+        if not self.is_matched_by_text:
+            return matched
+        if self.pg_type == "xml":
+            return sql.SQL("xmlparse(content {})").format(matched)
+        if not self.match.startswith(_VALUE_TEXT):
+            return typed(matched, self.pg_type)
+        return sql.SQL(_READ_ARRAY if self.pg_type.endswith("[]") else _READ).format(
+            matched, trusted(self.pg_type)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +205,7 @@ def _folded(stored: Stored) -> sql.Composed:
 
 def _look(column: Column) -> sql.SQL:
     """What tells equal values apart that a reader sees the difference of; a text only where it must be."""
-    return sql.SQL("scale({})" if column.pg_type == "numeric" else "{}::text")
+    return sql.SQL("scale({})" if column.pg_type == "numeric" else "row({})::text")
 
 
 def _delta(stored: Stored) -> sql.Composed:
@@ -261,7 +276,7 @@ def _inserted(stored: Stored) -> sql.Composed:
 def _problems(stored: Stored, others: sql.Composable | None) -> sql.Composed:
     """A text for each row that should have been there to be removed, and what else is wrong."""
     missing = sql.SQL(
-        "select f.wanted || ' × ' || row({})::text || ' expected, found ' || f.copies as problem"
+        "select f.wanted || ' x ' || row({})::text || ' expected, found ' || f.copies as problem"
         " from found f where f.copies < f.wanted and f.copy = 1"
     ).format(listed(numbered("m", len(stored.columns), "f")))
     return sql.SQL("{} union all {}").format(missing, others) if others else missing

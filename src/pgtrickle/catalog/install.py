@@ -38,6 +38,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "options.sql"),
     ("pgtrickle.catalog", "version.sql"),
     ("pgtrickle.catalog", "alerts.sql"),
+    ("pgtrickle.catalog", "values.sql"),
     ("pgtrickle.catalog", "guard.sql"),
     ("pgtrickle.catalog", "closure.sql"),
     ("pgtrickle.catalog", "analyse.sql"),
@@ -72,6 +73,10 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "grants.sql"),
 )
 """Written anew by every installation, all in the transaction of the migrations."""
+
+_SAFE_PATH: Final = "set search_path = pg_catalog, pg_temp"
+_PINNED: Final = f"{_SAFE_PATH} set standard_conforming_strings = on"
+"""The body of a function is parsed in the session of its caller: a backslash in it must mean a backslash."""
 
 
 def installed_version(connection: Connection) -> int | None:
@@ -170,7 +175,7 @@ def _write_functions(connection: Connection) -> None:
     # functions call each other in both directions
     connection.execute("set local check_function_bodies = off")
     for package, name in FUNCTIONS:
-        text = load(package, f"sql/{name}")
+        text = load(package, f"sql/{name}").replace(_SAFE_PATH, _PINNED)
         if name == "version.sql":
             version = sql.Literal(__version__)
             connection.execute(sql.SQL(text).format(version=version))

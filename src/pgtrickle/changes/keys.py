@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from pgtrickle.model.carrier import Field
+from pgtrickle.plan.carriers import TEXT
 from pgtrickle.plan.reads import Lookup
 from pgtrickle.postgres.connection import sql
 
@@ -185,13 +186,15 @@ def _array(key: Field, values: list[Any]) -> sql.Composable:
     carrier = key.carrier
     if carrier.carry == "({})":
         return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted(_NATIVE[carrier.spark]))
-    if carrier.spark.startswith("decimal") or carrier.carry.startswith("trim_scale"):
+    if carrier.spark.startswith("decimal"):
         return sql.SQL("{}::numeric[]").format(sql.Literal([str(value) for value in values]))
-    if carrier.carry == "({})::text":
+    if carrier.carry == TEXT:
         is_text = carrier.pg_type.startswith(("text", "character varying"))
         return sql.SQL("{}::{}[]").format(
             sql.Literal(values), trusted("text" if is_text else carrier.pg_type)
         )
+    if carrier.input_type is not None:
+        return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted(carrier.input_type))
     carried = {"int": "integer", "bigint": "bigint", "string": "text"}[carrier.spark]
     return sql.SQL("array(select {} from unnest({}::{}[]) as k(key))").format(
         trusted(carrier.restored("k.key")), sql.Literal(values), trusted(carried)

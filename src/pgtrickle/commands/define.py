@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from time import sleep
 from typing import Final
 
-from pgtrickle.commands.opening import check_known, opened
+from pgtrickle.commands.opening import check_known, opened, opened_as_author
 from pgtrickle.model.errors import Busy
 from pgtrickle.postgres.connection import Connection, DatabaseError, Diagnostic, check_writable, sql
 
@@ -45,7 +45,7 @@ def alter(dsn: str, name: str, options: Options) -> list[str]:
 
     Returns what is worth knowing about it.
     """
-    with opened(dsn) as connection:
+    with opened_as_author(dsn) as connection:
         check_writable(connection)
         check_known(connection, name)
         return _call(connection, ("alter_stream_table", {"name": name, **options}))
@@ -73,7 +73,7 @@ def _create(dsn: str, function: str, name: str, query: str, options: Options) ->
     calls = [(function, {"name": name, "query": query, **asked})]
     if "tier" in options:
         calls.append(("alter_stream_table", {"name": name, "tier": options["tier"]}))
-    with opened(dsn) as connection:
+    with opened_as_author(dsn) as connection:
         check_writable(connection)
         return _call(connection, *calls)
 

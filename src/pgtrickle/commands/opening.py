@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from pgtrickle.catalog.install import check_installed
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, UnknownStreamTable
-from pgtrickle.postgres.connection import Connection, DatabaseError, connect, refused
+from pgtrickle.postgres.connection import Connection, DatabaseError, connect, connect_as_author, refused
 
 
 @contextmanager
@@ -19,13 +19,26 @@ def opened(dsn: str) -> Iterator[Connection]:
 
 
 @contextmanager
+def opened_as_author(dsn: str) -> Iterator[Connection]:
+    """The same under the settings of the role, which decide what a query means that is given there."""
+    with connect_as_author(dsn) as connection, _telling(connection):
+        check_installed(connection)
+        yield connection
+
+
+@contextmanager
 def connected(dsn: str) -> Iterator[Connection]:
     """A connection, each statement committed at once; what PostgreSQL refuses comes as our error."""
-    with connect(dsn, autocommit=True) as connection:
-        try:
-            yield connection
-        except DatabaseError as error:
-            raise told(connection, error) from error
+    with connect(dsn, autocommit=True) as connection, _telling(connection):
+        yield connection
+
+
+@contextmanager
+def _telling(connection: Connection) -> Iterator[None]:
+    try:
+        yield
+    except DatabaseError as error:
+        raise told(connection, error) from error
 
 
 def told(connection: Connection, error: DatabaseError) -> PgTrickleError:

@@ -14,6 +14,7 @@ from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.postgres.statements import load
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.session import evaluate_as_author
 from pgtrickle.refresh.story import brought_up_to_date
 from pgtrickle.scheduler.definitions import graph_of
 from pgtrickle.scheduler.units import groups
@@ -50,6 +51,7 @@ def verify(engine: Engine, name: str | None) -> list[Verified]:
 
 def _compared(connection: Connection, table: StreamTable, query: str) -> Verified:
     clock = time.perf_counter()
+    evaluate_as_author(connection, table.settings)
     columns = _columns(connection, table)
     comparison = sql.SQL(cast(Any, load("pgtrickle.commands", "sql/compare.sql"))).format(
         table=sql.Identifier(table.name.schema, table.name.name),

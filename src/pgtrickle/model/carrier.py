@@ -12,6 +12,9 @@ class Carrier:
     `carry` and `restore` are SQL with `{}` where the value's own SQL goes.
     `equality` and `ordering` claim that Spark's `=` and `<` on the carried form
     are PostgreSQL's on the value; where they do not hold, Spark only passes the value on.
+
+    A text goes back through the input function of its type. Where a column or an array of that type takes
+    the text in, `input_type` names it; elsewhere the text arrives as text, and `restore` reads it.
     """
 
     pg_type: str
@@ -20,6 +23,7 @@ class Carrier:
     restore: str
     equality: bool
     ordering: bool
+    input_type: str | None = None
 
     def carried(self, value_sql: str) -> str:
         """SQL in PostgreSQL that turns a value into its carried form."""

@@ -41,6 +41,12 @@ class ReadOnlyServer(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-C003", "25006", 503, 3
 
 
+class UnsuitableSetting(PgTrickleError):
+    """A setting that we may not change makes our work impossible or wrong."""
+
+    code, sqlstate, http_status, exit_code = "PGT-C007", "55000", 503, 3
+
+
 class NotInstalled(PgTrickleError):
     """The schemas of pgtrickle are missing, or of another version."""
 

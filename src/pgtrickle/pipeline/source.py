@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from pgtrickle.model.carrier import Field
 from pgtrickle.pipeline.names import quoted
 from pgtrickle.postgres.arrow import WEIGHT, arrow_type, read_batches
-from pgtrickle.postgres.connection import connect, sql
+from pgtrickle.postgres.connection import connect, set_locally, sql
 
 TASK_BYTES: Final = 1 << 20
 """How much of its query's answer a task holds at a time."""
@@ -119,7 +119,6 @@ class PostgresReader(DataSourceReader):
         with connect(self._dsn, application_name="pgtrickle task") as connection:
             connection.execute("set transaction isolation level repeatable read read only")
             connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(self._snapshot)))
-            for name, value in (*self._settings, ("search_path", "pg_catalog, pg_temp")):
-                connection.execute("select set_config(%s, %s, true)", (name, value))
+            set_locally(connection, dict(self._settings))
             for query in queries:
                 yield from read_batches(connection, query, schema, chunk_bytes=TASK_BYTES)

@@ -2,6 +2,11 @@
 
 Timestamps and dates travel as integers, which order as they do; infinity is the largest integer.
 What Spark has no type for travels as text. `equality` holds where equal values have equal text.
+
+That text is written by the output function of the type and read by its input function. A cast to or from
+text may be somebody's own, which writes something else, and would run with our rights. A few types are
+written as the settings of the session say; where those could lose something (`pgtrickle.is_exact`), a
+function with settings of its own writes them.
 """
 
 from __future__ import annotations
@@ -29,6 +34,43 @@ INTEGER_DIGITS = {"smallint": 5, "integer": 10, "bigint": 19}
 _TEXT_EQUAL = frozenset(
     {"uuid", "time without time zone", "time with time zone", "inet", "cidr", "macaddr", "macaddr8", "oid"}
 )
+
+_OUTPUT = {
+    "bit": "bit_out",
+    "bit varying": "varbit_out",
+    "cidr": "cidr_out",
+    "inet": "inet_out",
+    "json": "json_out",
+    "jsonb": "jsonb_out",
+    "macaddr": "macaddr_out",
+    "macaddr8": "macaddr8_out",
+    "oid": "oidout",
+    "time with time zone": "timetz_out",
+    "time without time zone": "time_out",
+    "tsquery": "tsqueryout",
+    "tsvector": "tsvectorout",
+    "uuid": "uuid_out",
+}
+"""Output functions that no setting changes."""
+_CENTS = "('x' || encode(cash_send({}), 'hex'))::bit(64)::bigint"
+_MONEY = Carrier(
+    "money",
+    "bigint",
+    _CENTS,
+    f"({{}}::numeric * (1.0 / {_CENTS.replace('{}', '1::bigint::money')}))::money",
+    equality=True,
+    ordering=True,
+)
+"""As PostgreSQL stores it: how many of them are one unit of a currency `lc_monetary` decides."""
+_XML = Carrier("xml", "string", "textin(xml_out({}))", "xmlparse(content {})", equality=False, ordering=False)
+"""Read as content, whatever `xmloption` says: a document is content too."""
+_OUTPUT_OF_KIND = {"c": "record_out", "r": "range_out", "m": "multirange_out"}
+_IS_EXACT = "current_setting('pgtrickle.is_exact', true) is distinct from 'off'"
+_NUMERIC = "textin(numeric_out({}))"
+TRIMMED_NUMERIC = _NUMERIC.replace("{}", "trim_scale({})")
+"""1.0 and 1.00 are equal, so equal values need equal text."""
+TEXT = "({})::text"
+"""A text as it is; between the types of text nobody can define a cast."""
 
 _DATE = Carrier(
     "date",
@@ -59,34 +101,71 @@ def _timestamp(pg_type: str, zone: str) -> Carrier:
     )
 
 
+_SPECIAL = {
+    "date": _DATE,
+    "money": _MONEY,
+    "timestamp without time zone": _timestamp("timestamp without time zone", ""),
+    "timestamp with time zone": _timestamp("timestamp with time zone", " at time zone 'UTC'"),
+    "xml": _XML,
+}
+
+
 def carrier_of(pg_type: PgType) -> Carrier:
     """How a value of this type travels when it is compared for equality, or only passed on."""
     base = pg_type.base
     if native := _NATIVE.get(base):
         return Carrier(pg_type.text, native, "({})", _cast(pg_type), True, base != "boolean")
-    if base == "date":
-        return _retyped(_DATE, pg_type)
-    if base == "timestamp without time zone":
-        return _retyped(_timestamp(base, ""), pg_type)
-    if base == "timestamp with time zone":
-        return _retyped(_timestamp(base, " at time zone 'UTC'"), pg_type)
+    if special := _SPECIAL.get(base):
+        return _retyped(special, pg_type)
     if base == "numeric":
-        # 1.0 and 1.00 are equal, so equal values need equal text
-        return Carrier(pg_type.text, "string", "trim_scale({})::text", _cast(pg_type), True, False)
+        return Carrier(pg_type.text, "string", TRIMMED_NUMERIC, _cast(pg_type), True, False, "numeric")
     if base == "bytea":
         return Carrier(pg_type.text, "string", "encode({}, 'hex')", "decode({}, 'hex')", True, False)
     if base in {"text", "character varying", "character", "name"}:
         ordering = pg_type.c_collated and base != "character"
-        return Carrier(pg_type.text, "string", "({})::text", _cast(pg_type), pg_type.deterministic, ordering)
+        return Carrier(pg_type.text, "string", TEXT, _cast(pg_type), pg_type.deterministic, ordering)
     equality = base in _TEXT_EQUAL or pg_type.kind == "e"
-    return Carrier(pg_type.text, "string", "({})::text", _cast(pg_type), equality, False)
+    if _is_read_by_restore(pg_type):
+        return Carrier(pg_type.text, "string", _written(pg_type), _read(pg_type), equality, False)
+    input_type = unmodified(pg_type).text
+    return Carrier(pg_type.text, "string", _written(pg_type), _cast(pg_type), equality, False, input_type)
 
 
 def verbatim(pg_type: PgType) -> Carrier:
     """How a value travels that Spark never compares: as it is written, with its trailing zeros."""
     if pg_type.base == "numeric":
-        return Carrier(pg_type.text, "string", "({})::text", _cast(pg_type), False, False)
+        return Carrier(pg_type.text, "string", _NUMERIC, _cast(pg_type), False, False, "numeric")
     return carrier_of(pg_type)
+
+
+def _written(pg_type: PgType) -> str:
+    """The value as its output function writes it, where nothing that it writes is lost."""
+    value = f"({{}})::{unmodified(pg_type).text}"
+    if pg_type.kind == "e":
+        return f"textin(enum_out({value}))"
+    if function := _OUTPUT.get(pg_type.base):
+        return f"textin({function}({value}))"
+    function = "array_out" if _is_array(pg_type) else _OUTPUT_OF_KIND.get(pg_type.kind)
+    formatted = f"case when ({{}}) is not null then format('%s', {value}) end"
+    plain = f"textin({function}({value}))" if function else formatted
+    return f"case when {_IS_EXACT} then {plain} else pgtrickle.value_text({value}) end"
+
+
+def _read(pg_type: PgType) -> str:
+    """The value that its input function reads in the text."""
+    read = (
+        f"(select j.v from json_to_record(json_build_object('v', {{}})) as j(v {unmodified(pg_type).text}))"
+    )
+    return read if unmodified(pg_type).text == pg_type.text else f"({read})::{pg_type.text}"
+
+
+def _is_read_by_restore(pg_type: PgType) -> bool:
+    """Whether no array can take the texts in: there are none of arrays, and one of rows comes apart."""
+    return _is_array(pg_type) or pg_type.kind == "c"
+
+
+def _is_array(pg_type: PgType) -> bool:
+    return pg_type.base.endswith("[]")
 
 
 def decimal(pg_type: PgType, scale: int, digits: int = MAX_DIGITS) -> Carrier:
@@ -97,8 +176,8 @@ def decimal(pg_type: PgType, scale: int, digits: int = MAX_DIGITS) -> Carrier:
 
 def unmodified(pg_type: PgType) -> PgType:
     """The type without length, precision or scale."""
-    # a plain `character` is one letter long
-    text = "bpchar" if pg_type.base == "character" else pg_type.base
+    # a plain `character` or `bit` is one long
+    text = {"character": "bpchar", "bit": '"bit"'}.get(pg_type.base, pg_type.base)
     return replace(pg_type, text=text, precision=None, scale=None)
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
+from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, Final, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as csv
 from psycopg import Connection, Copy, errors, sql
 from psycopg.pq import ExecStatus
@@ -68,11 +71,42 @@ def read_batches(
 
     With `parameters`, which are placed into the text by the client, a literal `%` is written `%%`.
     """
-    body = sql.SQL(query) if isinstance(query, str) else query
+    body = _with_bits(sql.SQL(query) if isinstance(query, str) else query, schema)
     statement = sql.SQL("copy ({}) to stdout (format csv, encoding 'UTF8')").format(body)
     with connection.cursor() as cursor, cursor.copy(statement, parameters) as copy:
         for chunk in _chunks(connection, copy, chunk_bytes):
             yield from _parsed(chunk, schema)
+
+
+_BITS: Final[dict[pa.DataType, tuple[str, str]]] = {
+    pa.float32(): ("float4send", "f"),
+    pa.float64(): ("float8send", "d"),
+}
+"""Which function gives the bits of a float, and their form: its digits are as many as a setting says."""
+
+
+def _with_bits(query: sql.Composable, schema: pa.Schema) -> sql.Composable:
+    """The query with its floats as the hexadecimal digits of their bits."""
+    if not any(field.type in _BITS for field in schema):
+        return query
+    names = [sql.SQL(f"c{number}") for number in range(len(schema))]
+    columns = [
+        sql.SQL(f"encode({_BITS[field.type][0]}({{}}), 'hex')").format(name) if field.type in _BITS else name
+        for name, field in zip(names, schema, strict=True)
+    ]
+    listed = sql.SQL(", ")
+    return sql.SQL("select {} from ({}) as q({})").format(listed.join(columns), query, listed.join(names))
+
+
+def _of_bits(digits: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """The floats whose bits these digits are."""
+    floats = array(_BITS[kind][1], bytes.fromhex("".join(digits.drop_null().to_pylist())))
+    if sys.byteorder == "little":
+        floats.byteswap()
+    present = pa.Array.from_buffers(kind, len(floats), [None, pa.py_buffer(floats)])
+    if len(floats) == len(digits):
+        return present
+    return pc.replace_with_mask(pa.nulls(len(digits), kind), digits.is_valid().combine_chunks(), present)
 
 
 def write_batches(
@@ -137,7 +171,7 @@ def _parsed(chunk: bytes, schema: pa.Schema) -> list[pa.RecordBatch]:
         csv.ReadOptions(column_names=schema.names, block_size=len(chunk) + 1, use_threads=False),
         csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         csv.ConvertOptions(
-            column_types=schema,
+            column_types={f.name: pa.string() if f.type in _BITS else f.type for f in schema},
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
@@ -145,4 +179,7 @@ def _parsed(chunk: bytes, schema: pa.Schema) -> list[pa.RecordBatch]:
             false_values=["f"],
         ),
     )
+    for number, field in enumerate(schema):
+        if field.type in _BITS:
+            table = table.set_column(number, field, _of_bits(table.column(number), field.type))
     return cast(list[pa.RecordBatch], table.to_batches())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -10,8 +11,15 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 
-from pgtrickle.model.errors import CommandRefused, ConnectionFailed, ReadOnlyServer, UnsupportedServer
+from pgtrickle.model.errors import (
+    CommandRefused,
+    ConnectionFailed,
+    ReadOnlyServer,
+    UnsuitableSetting,
+    UnsupportedServer,
+)
 from pgtrickle.model.frontier import Frontier
+from pgtrickle.postgres.pinned import PinnedConnection
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
 DatabaseError = psycopg.Error
@@ -21,6 +29,10 @@ DataError = psycopg.DataError
 OLDEST: Final = 14
 NEWEST: Final = 18
 
+ENCODING: Final = "UTF8"
+_UNTRANSLATABLE: Final = "MULE_INTERNAL"
+"""The one encoding of a database that PostgreSQL cannot turn into UTF-8."""
+
 __all__ = [
     "Connection",
     "DataError",
@@ -28,23 +40,49 @@ __all__ = [
     "Snapshot",
     "check_writable",
     "connect",
+    "connect_as_author",
     "refused",
+    "set_locally",
     "sql",
 ]
 
 
-def connect(dsn: str, *, autocommit: bool = False, application_name: str = "pgtrickle") -> Connection:
-    """Open a connection that works straight and through a pooler in transaction mode."""
+def connect(
+    dsn: str, *, autocommit: bool = False, application_name: str = "pgtrickle", is_pooled: bool | None = None
+) -> PinnedConnection:
+    """Open a connection under our own settings, straight or through a pooler in transaction mode.
+
+    Without `is_pooled`, the connection finds out whether a pooler is on the way.
+    """
+    connection = _open(dsn, autocommit=autocommit, application_name=application_name)
     try:
-        # a prepared statement would outlive its transaction, which such a pooler cannot follow
-        connection = psycopg.connect(
-            dsn, autocommit=autocommit, prepare_threshold=None, application_name=application_name
+        connection.pin(is_pooled=is_pooled)
+    except psycopg.Error as error:
+        connection.close()
+        raise _unreachable(dsn, error) from None
+    return connection
+
+
+def connect_as_author(dsn: str) -> Connection:
+    """Open a connection under the settings of its role, on which a query means what its author means.
+
+    Each statement is committed at once. Only the encoding is ours: it decides which texts arrive at all.
+    """
+    return _open(dsn, autocommit=True, application_name="pgtrickle")
+
+
+def _open(dsn: str, *, autocommit: bool, application_name: str) -> PinnedConnection:
+    try:
+        # a prepared statement would outlive its transaction, which a pooler cannot follow
+        connection = PinnedConnection.connect(
+            dsn,
+            autocommit=autocommit,
+            prepare_threshold=None,
+            application_name=application_name,
+            client_encoding=ENCODING,
         )
     except psycopg.Error as error:
-        raise ConnectionFailed(
-            f"cannot connect to {_address(dsn)}: {_without_password(_first_line(error), dsn)}",
-            hint="check the address, that the server runs, and the credentials",
-        ) from None
+        raise _unreachable(dsn, error) from None
     major = connection.info.server_version // 10000
     if not OLDEST <= major <= NEWEST:
         connection.close()
@@ -53,6 +91,29 @@ def connect(dsn: str, *, autocommit: bool = False, application_name: str = "pgtr
             hint=f"use a server of version {OLDEST} to {NEWEST}",
         )
     return connection
+
+
+def _unreachable(dsn: str, error: psycopg.Error) -> ConnectionFailed | UnsuitableSetting:
+    message = _without_password(_first_line(error), dsn)
+    if _UNTRANSLATABLE in message:
+        return UnsuitableSetting(
+            f"the encoding of {_address(dsn)} is {_UNTRANSLATABLE}, which cannot become UTF-8",
+            hint="use a database with another encoding, for example: create database ... encoding 'UTF8'"
+            " template template0",
+        )
+    return ConnectionFailed(
+        f"cannot connect to {_address(dsn)}: {message}",
+        hint="check the address, that the server runs, and the credentials",
+    )
+
+
+def set_locally(connection: Connection, settings: Mapping[str, str]) -> None:
+    """Give settings these values until the transaction ends."""
+    connection.execute(
+        "select pg_catalog.set_config(s.name, s.value, true)"
+        " from unnest(%s::text[], %s::text[]) as s(name, value)",
+        (list(settings), list(settings.values())),
+    )
 
 
 def check_writable(connection: Connection) -> None:

@@ -12,10 +12,9 @@ from pgtrickle.model.errors import CommandRefused, SourceChanged
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.postgres.connection import Connection, DatabaseError, refused, sql
+from pgtrickle.postgres.connection import Connection, DatabaseError, refused, set_locally, sql
+from pgtrickle.postgres.settings import EXACT, Settings, meaning
 from pgtrickle.postgres.statements import load
-
-Settings = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +145,17 @@ def _as_view(connection: Connection, query: str, settings: Settings) -> Iterator
     view = f"pgtrickle_{uuid4().hex}"
     statement = sql.SQL("create temporary view {} as {}").format(sql.Identifier(view), sql.SQL(query))
     with _plain(connection):
-        for setting, value in settings:
-            connection.execute("select set_config(%s, %s, true)", (setting, value))
+        if settings:
+            set_locally(connection, meaning(settings))
         try:
             with connection.transaction():
                 # the extended protocol, which `binary` asks for, takes no second statement
                 connection.execute(statement, binary=True)
         except DatabaseError as error:
             raise refused(error) from error
+        if settings:
+            # constants are printed so that they can be read under any settings
+            set_locally(connection, EXACT)
         row = connection.execute(
             "select oid::bigint from pg_class where relname = %s and relnamespace = pg_my_temp_schema()",
             (view,),

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
-from pgtrickle.model.errors import Abandoned, NoConnectionFree, TooFewConnections
+from pgtrickle.model.errors import Abandoned, NoConnectionFree, TooFewConnections, UnsuitableSetting
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.postgres.liveness import close_quietly, lives, rolled_back
-from pgtrickle.postgres.pooling import Pooling, goes_through_pooler
+from pgtrickle.postgres.pooling import Pooling
 
 MOST: Final = 10
 FOR_TASKS: Final = 2
@@ -205,9 +205,15 @@ class Pool:
             if lives(opened.connection):
                 return opened
             close_quietly(opened.connection)
-        connection = connect(self.dsn, application_name="pgtrickle refresh")
-        if self._is_pooled is None:
-            self._is_pooled = goes_through_pooler(connection)
+        connection = connect(self.dsn, application_name="pgtrickle refresh", is_pooled=self._is_pooled)
+        self._is_pooled = connection.is_pooled
+        if connection.replication_role != "origin":
+            connection.close()
+            raise UnsuitableSetting(
+                f"session_replication_role is {connection.replication_role}: triggers that pass changes on"
+                " would not fire",
+                hint="alter role ... reset session_replication_role, for the role of the sidecar",
+            )
         return _Opened(connection, age)
 
     def _give_back(self, count: int, taken: list[_Opened]) -> None:

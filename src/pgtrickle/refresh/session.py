@@ -15,18 +15,16 @@ from datetime import datetime
 from typing import Final
 
 from pgtrickle.changes.memory import TooMuch
+from pgtrickle.model.errors import RefreshFailed
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
-from pgtrickle.postgres.connection import Connection, sql
+from pgtrickle.postgres.connection import Connection, DatabaseError, set_locally, sql
+from pgtrickle.postgres.settings import MEANING, SAFE_PATH, TRANSPORT, Settings, evaluation, is_legible
 
 LOCK_TIMEOUT = "5s"
 _SAVEPOINT: Final = "savepoint reads"
 
-SEARCH_PATH = "pg_catalog, pg_temp"
-"""Under any other, a function or operator that fits better could be found where other people create them."""
-
-
-Settings = tuple[tuple[str, str], ...]
+__all__ = ["LOCK_TIMEOUT", "Session", "Settings", "alone", "evaluate_as_author", "together"]
 
 
 @dataclass(slots=True)
@@ -42,6 +40,7 @@ class Session:
     frontier: Frontier
     taken_at: datetime
     _entered: Settings | None = None
+    _is_legible: bool = True
     _upstream: Frontier | None = None
     _is_bounded: bool = False
 
@@ -107,14 +106,17 @@ class Session:
         """
         if settings == self._entered:
             return
-        names, values = [list(part) for part in zip(*settings, ("search_path", SEARCH_PATH), strict=True)]
         for connection in self.connections:
-            connection.execute(
-                "select set_config(s.name, s.value, true)"
-                " from unnest(%s::text[], %s::text[]) as s(name, value)",
-                (names, values),
-            )
-        self._entered = settings
+            evaluate_as_author(connection, settings)
+        self._entered, self._is_legible = settings, is_legible(evaluation(settings))
+
+    def leave(self) -> None:
+        """Make the answers to our own statements legible again; asks nothing where they are."""
+        if self._is_legible:
+            return
+        for connection in self.connections:
+            set_locally(connection, {name: TRANSPORT[name] for name in MEANING if name in TRANSPORT})
+        self._entered, self._is_legible = None, True
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
@@ -123,9 +125,21 @@ class Session:
             with self.write.transaction():
                 yield
         except BaseException:
-            # the settings went back as well
-            self._entered = None
+            # the settings went back as well, to those of another table perhaps
+            self._entered, self._is_legible = None, False
             raise
+
+
+def evaluate_as_author(connection: Connection, settings: Settings) -> None:
+    """Let this transaction evaluate expressions as the session that created a stream table would have."""
+    try:
+        set_locally(connection, evaluation(settings))
+    except DatabaseError as error:
+        message = (error.diag.message_primary or str(error)).strip()
+        raise RefreshFailed(
+            f"a setting under which the stream table was created cannot be applied: {message}",
+            hint="alter its query in a session with other settings: those are recorded then",
+        ) from error
 
 
 def alone(write: Connection, read: Connection, relations: Sequence[RelationName]) -> Session:
@@ -149,7 +163,7 @@ def _begun(connection: Connection, relations: Sequence[RelationName]) -> tuple[F
     """
     connection.execute(
         "select set_config('lock_timeout', %s, true), set_config('search_path', %s, true)",
-        (LOCK_TIMEOUT, SEARCH_PATH),
+        (LOCK_TIMEOUT, SAFE_PATH),
     )
     if relations:
         names = sql.SQL(", ").join(sql.Identifier(r.schema, r.name) for r in relations)

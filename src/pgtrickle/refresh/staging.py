@@ -30,6 +30,7 @@ from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.arrow import arrow_schema, read_batches
 from pgtrickle.postgres.connection import connect, sql
 from pgtrickle.postgres.copying import copy_across
+from pgtrickle.postgres.settings import evaluation
 from pgtrickle.refresh.engine import Engine, Path
 from pgtrickle.refresh.reaching import Reached, Reading, Splitting, reading_of, whole_reading
 from pgtrickle.refresh.session import Session
@@ -157,7 +158,7 @@ class Staging:
             tuple(query.as_string(self._session.read) for query in queries),
             read.fields,
             self._snapshot,
-            self._table.settings,
+            tuple(evaluation(self._table.settings).items()),
             has_weight=weighted,
             tasks=readers,
         )

@@ -55,9 +55,10 @@ def refreshed(
     with prepared_statements(session.connections, wanted=engine.prepares(table)):
         clock = time.perf_counter()
         ground = require_unaltered(session, [(table, found)])
-        session.enter(table.settings)
         step = planned(engine, session, table, found, pending_windows(session, table, found))
+        session.enter(table.settings)
         effect = carried_out(engine, session, step)
+        session.leave()
         done = finished(session, step, effect, initiated_by, (time.perf_counter() - clock) * 1000)
         require_same_code(session, [table], ground)
         commit_refresh(session.write, table.id, done.record)

@@ -75,6 +75,7 @@ class Together:
             moving = [member for member in wave if self._can_move(*member)]
             if moving:
                 self._follow(moving)
+        self.session.leave()
         if self._finished:
             records = [(done.step.table.id, done.record) for done in self._finished]
             commit_refreshes(self.session.write, records)
@@ -93,6 +94,7 @@ class Together:
 
     def _follow(self, members: Sequence[Member]) -> None:
         clock = time.perf_counter()
+        self.session.leave()
         all_pending = all_pending_windows(self.session, members)
         steps = [
             planned(self.engine, self.session, table, found, pending)

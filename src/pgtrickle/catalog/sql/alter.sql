@@ -58,7 +58,10 @@ declare
 begin
     perform pgtrickle.check_text(query_view);
     if pgtrickle.canonical_of(query_view)
-        = (select s.defining_query from pgtrickle.pgt_stream_tables s where s.pgt_id = id)
+        = (select s.defining_query from pgtrickle.pgt_stream_tables s where s.pgt_id = id
+            -- under other settings the same text may mean something else
+            and not exists (select from jsonb_each(pgtrickle.session_settings()) e
+                where s.settings -> e.key <> e.value))
     then
         perform pgtrickle.drop_view(query_view);
         return;
@@ -72,9 +75,12 @@ begin
 end
 $$;
 
--- canonical_of: the query of a view as PostgreSQL prints it, with every name in full.
+-- canonical_of: the query of a view as PostgreSQL prints it, with every name in full and every constant
+-- so that it is read as the same value under any settings.
 create or replace function pgtrickle.canonical_of(query_view oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
+    set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1
+    set quote_all_identifiers = off
 as $$ select rtrim(btrim(pg_get_viewdef(query_view), E' \n'), ';') $$;
 
 -- add_columns: let the table have the columns of the view, if those it has come first.

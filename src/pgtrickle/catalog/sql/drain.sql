@@ -142,7 +142,7 @@ begin
             errcode = 'object_not_in_prerequisite_state',
             hint = case when exists (select from pgtrickle.pgt_drain)
                 then 'select pgtrickle.undrain() lets refreshes start again.'
-                else 'select pgtrickle.ungate_source(…) opens the gate; pgtrickle.gated_sources() lists them.' end;
+                else 'select pgtrickle.ungate_source(...) opens the gate; pgtrickle.gated_sources() lists them.' end;
     end if;
 end
 $$;

@@ -52,7 +52,12 @@ $$;
 create or replace function pgtrickle.match_columns(relation_id oid) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select array_agg(case when not pgtrickle.is_hashable(atttypid) then format('(%I)::text', attname)
+    select array_agg(case
+        -- their text depends on nothing else, and nobody but a superuser can define a cast for them
+        when not pgtrickle.is_hashable(atttypid) and pgtrickle.base_type(atttypid)::regtype = any (
+                '{json,xml,tsvector,tsquery,bit,varbit,jsonpath,pg_snapshot}'::regtype[])
+            then format('(%I)::text', attname)
+        when not pgtrickle.is_hashable(atttypid) then format('pgtrickle.value_text(%I)', attname)
         when not coalesce(collisdeterministic, true) then format('(%I collate pg_catalog."C")', attname)
         else format('%I', attname) end order by attnum)
     from pg_attribute left join pg_collation c on c.oid = attcollation

@@ -83,11 +83,13 @@ begin
 end
 $$;
 
--- session_settings: what stable functions of the query depend on, as it is in this session.
+-- session_settings: what the meaning of a query depends on, as it is in the caller's session.
+-- The names are fixed here; the sidecar applies no others (postgres/settings.py has the same list).
 create or replace function pgtrickle.session_settings() returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_object_agg(name, current_setting(name))
-    from unnest('{TimeZone,DateStyle,IntervalStyle,lc_monetary,lc_numeric,lc_time,bytea_output,
-        extra_float_digits,default_text_search_config,xmlbinary,xmloption,timezone_abbreviations}'::text[]) name
+    from unnest(array['DateStyle', 'IntervalStyle', 'TimeZone', 'array_nulls', 'bytea_output',
+        'default_text_search_config', 'extra_float_digits', 'lc_monetary', 'lc_numeric', 'lc_time',
+        'quote_all_identifiers', 'timezone_abbreviations', 'xmlbinary', 'xmloption']) name
 $$;

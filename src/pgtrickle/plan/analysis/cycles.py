@@ -49,8 +49,9 @@ def _alias_of(step: exp.Select, name: str) -> str:
 
 
 def _text(item: exp.Expr) -> exp.Expr:
-    """A value as text that null has too: rows with null in the same place are the same to PostgreSQL."""
-    value = item.unalias().copy()
-    text = exp.Cast(this=exp.Paren(this=value), to=exp.DataType.build("text", dialect="postgres"))
-    marked = exp.DPipe(this=exp.Literal.string("="), expression=text)
-    return exp.Paren(this=exp.Coalesce(this=marked, expressions=[exp.Literal.string("")]))
+    """A value as text that null has too: rows with null in the same place are the same to PostgreSQL.
+
+    Of a row the output functions write each part; a cast of the value to text may be the user's own.
+    """
+    row = exp.Anonymous(this="ROW", expressions=[item.unalias().copy()])
+    return exp.Paren(this=exp.Cast(this=row, to=exp.DataType.build("text", dialect="postgres")))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.block import Block, Domain, Surroundings
 from pgtrickle.plan.analysis.columns import result_column
 from pgtrickle.plan.analysis.context import Context, Correlated, correlated
@@ -27,6 +28,9 @@ PLAIN = frozenset(
     }
 )  # fmt: skip
 """Types whose equal values cannot be told apart."""
+
+_WRITTEN_ALIKE = frozenset({"numeric", "character", "jsonb", "inet", "cidr", "time with time zone"})
+"""Other types that are written alike under any settings."""
 
 _UNEQUAL = frozenset({"json", "xml", "point", "polygon"})
 """Types without equality."""
@@ -72,9 +76,9 @@ def _domain(operator: Operator, names: tuple[str, ...], context: Context) -> Dom
         outer, inner = column(name), column(fresh.name)
         if own.type.base not in PLAIN or is_nullable(copy, own.name):
             # as text, which null has too here, and 1.0 and 1.00 not the same
-            values.append(_text(column(own.name)))
+            values.append(_text(column(own.name), own.type))
             columns.append(result_column(context, f"{own.name} as text", values[-1], copy))
-            outer, inner = _text(outer), column(columns[-1].name)
+            outer, inner = _text(outer, own.type), column(columns[-1].name)
         conditions.append(Expression(exp.EQ(this=inner.node, expression=outer.node)))
     distinct = Distinct(Project(copy, tuple(columns), tuple(values)))
     return Domain(distinct, tuple(pairs), tuple(conditions))
@@ -111,7 +115,13 @@ def totalled(block: Block, surroundings: Surroundings) -> Block:
     return Block(operator, outputs, own.conditions)
 
 
-def _text(value: Expression) -> Expression:
-    text = exp.Cast(this=exp.Paren(this=value.node.copy()), to=exp.DataType.build("text", dialect="postgres"))
+def _text(value: Expression, pg_type: PgType) -> Expression:
+    text: exp.Expr = exp.Paren(this=value.node.copy())
+    if pg_type.base in PLAIN | _WRITTEN_ALIKE:
+        text = exp.Cast(this=text, to=exp.DataType.build("text", dialect="postgres"))
+    else:
+        # other types may have a cast to text of their own, or as many digits as a setting says
+        function = exp.Anonymous(this="value_text", expressions=[text])
+        text = exp.Dot(this=exp.to_identifier("pgtrickle"), expression=function)
     filled = exp.DPipe(this=exp.Literal.string("="), expression=text)
     return Expression(exp.Coalesce(this=filled, expressions=[exp.Literal.string("")]))

@@ -102,8 +102,11 @@ def _widened(columns: list[Column], pg_type: PgType, context: Context) -> Column
     name = context.unique(first.name)
     forms = {(c.carrier.spark, c.carrier.carry) for c in columns}
     if len(forms) == 1:
-        restore = carrier_of(pg_type).restore if pg_type.text != first.type.text else first.carrier.restore
-        return Column(name, pg_type, replace(first.carrier, pg_type=pg_type.text, restore=restore))
+        back = carrier_of(pg_type) if pg_type.text != first.type.text else first.carrier
+        carrier = replace(
+            first.carrier, pg_type=pg_type.text, restore=back.restore, input_type=back.input_type
+        )
+        return Column(name, pg_type, carrier)
     return Column(name, pg_type, carrier_of(pg_type))
 
 
