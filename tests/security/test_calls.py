@@ -97,14 +97,14 @@ def test_definers_refuse_any_arguments_from_others(attack, victim):
         '\'{"schedule": "1s", "pgt_owner": 10, "status": "ACTIVE"}\'',
     )
     calls = [
-        *(f"register({v}, {r}, {o})" for v in views for r in relations for o in options),
-        *(f"change_query({r}, {v})" for r in relations for v in views),
-        *(f"change_options({r}, {o})" for r in relations for o in options),
-        *(f"change_status({r}, 'SUSPENDED')" for r in relations),
-        *(f"ask_for_repair({r})" for r in relations),
+        *(f"pgtrickle.register({v}, {r}, {o})" for v in views for r in relations for o in options),
+        *(f"pgtrickle.change_query({r}, {v})" for r in relations for v in views),
+        *(f"pgtrickle.change_options({r}, {o})" for r in relations for o in options),
+        *(f"pgtrickle.change_status({r}, 'SUSPENDED')" for r in relations),
+        *(f"pgtrickle.ask_for_repair({r})" for r in relations),
         *(f"note_enabled({r})" for r in relations),
     ]
-    accepted = [call for call in calls if not attack.run(f"select pgtrickle.{call}")]
+    accepted = [call for call in calls if not attack.run(f"select {call}")]
     assert accepted == []
     # these have nothing to refuse, and do nothing
     attack.run(*(f"select pgtrickle.forget({n})" for n in ("null", "-1", "1", "9223372036854775807")))

@@ -9,12 +9,13 @@ from pgtrickle.catalog.remains import (
     SCHEMAS,
     Remains,
     act_as_owner,
+    check_own,
     drop_schemas,
     ensure_state,
     set_aside,
     take_over,
 )
-from pgtrickle.model.errors import NotInstalled
+from pgtrickle.model.errors import CommandRefused, NotInstalled
 from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, refused, sql
 from pgtrickle.postgres.statements import load
@@ -103,6 +104,23 @@ def check_installed(connection: Connection) -> None:
     raise _newer(found)
 
 
+def check_may_serve(connection: Connection) -> None:
+    """Refuse to be the sidecar of an installation whose owner could then act with more rights than its own.
+
+    A sidecar calls functions of the schema pgtrickle, and who owns it can replace them.
+    """
+    row = connection.execute(
+        "select o.rolname, current_user, pg_has_role(o.oid, 'MEMBER') and (o.rolsuper or not c.rolsuper)"
+        " from pg_namespace n join pg_roles o on o.oid = n.nspowner"
+        " join pg_roles c on c.rolname = current_user where n.nspname = 'pgtrickle'"
+    ).fetchone()
+    if row is not None and not row[2]:
+        raise CommandRefused(
+            f"pgtrickle belongs to the role {row[0]} here, so its sidecar must not be {row[1]}",
+            hint=f"connect as {row[0]}",
+        )
+
+
 def install(connection: Connection) -> list[str]:
     """Bring the database to this version, in one transaction; tells in sentences what was done."""
     try:
@@ -130,10 +148,15 @@ def _install(connection: Connection) -> list[str]:
     # two installations at once would both find nothing
     connection.execute("select pg_advisory_xact_lock(hashtext('pgtrickle install'))")
     done: list[str] = []
+    remains = Remains.of(connection)
+    if not remains.has_definitions:
+        check_own(connection, remains)
+    if "pgtrickle" in remains.owners:
+        # who owns it chooses what reading it runs, so it is read with no more rights than theirs
+        act_as_owner(connection, remains.owners["pgtrickle"])
     found = installed_version(connection)
     if found is not None and found > len(MIGRATIONS):
         raise _newer(found)
-    remains = Remains.of(connection)
     is_damaged = bool(remains.owners) and (found is None or bool(remains.lacks(MIGRATIONS[:found])))
     is_kept = is_damaged and remains.has_definitions
     if is_kept:
@@ -141,8 +164,6 @@ def _install(connection: Connection) -> list[str]:
     elif is_damaged:
         dropped = drop_schemas(connection, remains)
         done.append(f"Dropped what was left of an earlier installation: {', '.join(dropped)}.")
-    elif found is not None:
-        act_as_owner(connection, remains.owners["pgtrickle"])
     if is_damaged:
         found = None
     for number, name in enumerate(MIGRATIONS, start=1):

@@ -50,6 +50,18 @@ class Remains:
         return "pgt_stream_tables" in self.tables
 
 
+def check_own(connection: Connection, remains: Remains) -> None:
+    """Refuse schemas of somebody else that hold no installation: their owner could replace our functions."""
+    row = connection.execute("select current_user").fetchone()
+    assert row is not None
+    for schema, owner in remains.owners.items():
+        if owner != row[0]:
+            raise CommandRefused(
+                f"the schema {schema} belongs to the role {owner} and holds no installation of pgtrickle",
+                hint=f"drop it, or connect as {owner}",
+            )
+
+
 def act_as_owner(connection: Connection, owner: str) -> None:
     """Act as the role that owns a schema of ours, so that everything stays in one hand."""
     row = connection.execute("select current_user, pg_has_role(%s::name, 'MEMBER')", (owner,)).fetchone()
