@@ -62,6 +62,18 @@ def test_an_aggregate_belongs_to_the_query_whose_columns_it_reads(tables, follow
     )
 
 
+def test_several_rows_that_postgresql_does_not_ask_for_are_left_to_it(tables, followed):
+    asked = followed(
+        "select id, v from (select id, (select y from price p where p.k = item.k) as v from item) q"
+        " where id = 2",
+        "select q.id, q.v, p.y from (select id, (select y from price p where p.k = item.k) as v from item) q"
+        " join price p on p.id = q.id + 1 where q.id = 2",
+    )
+    either = frozenset({Action.DIFFERENTIAL, Action.FULL, Action.REINITIALIZE})
+    asked.after("update price set y = 5 where id = 3", actions=either)
+    asked.after("insert into item values (7, 1, 1, null, null)", actions=either)
+
+
 def test_what_only_the_plan_of_postgresql_decides_is_recomputed(tables, followed):
     play(
         followed(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pgtrickle.catalog.dependencies import ground_state
-from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, RefreshFailed, SparkFailed
+from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, RefreshFailed
 from pgtrickle.model.stream_table import StreamTable
-from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 from pgtrickle.postgres.connection import DatabaseError
 from pgtrickle.postgres.preparing import is_in_order, is_outdated_plan
 from pgtrickle.refresh.engine import Engine
@@ -17,6 +16,13 @@ ENDLESS = (
     "if statement_timeout is too short for this query, raise it for the role of the sidecar;"
     " a recursion with UNION ALL over a cycle never ends: use UNION or CYCLE, or test the path"
 )
+
+
+CARDINALITY_VIOLATION = "21000"
+
+SEVERAL = "let the subquery give one row for each row around it: aggregate it, or limit it to one"
+
+ADVICE = {QUERY_CANCELED: ENDLESS, CARDINALITY_VIOLATION: SEVERAL}
 
 
 class Altered(Exception):
@@ -41,13 +47,10 @@ def check_ground(engine: Engine, session: Session, table: StreamTable, error: Ex
 
 def explained(table: StreamTable, error: PgTrickleError | DatabaseError) -> PgTrickleError:
     """The error of a refresh in our words, with what to do about it."""
-    if isinstance(error, SparkFailed) and MORE_THAN_ONE_ROW in error.message:
-        hint = "let the subquery give one row for each row around it: aggregate it, or limit it to one"
-        return RefreshFailed(f"the refresh of {table.name} failed: {MORE_THAN_ONE_ROW}", hint=hint)
     if isinstance(error, PgTrickleError):
         return error
     message = (error.diag.message_primary or str(error)).strip()
-    advice = ENDLESS if error.sqlstate == QUERY_CANCELED else error.diag.message_hint
+    advice = ADVICE.get(error.sqlstate or "", error.diag.message_hint)
     failure = RefreshFailed(f"the refresh of {table.name} failed: {message}", hint=advice)
     failure.__cause__ = error
     return failure

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from pgtrickle.model.errors import SparkFailed
+from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 from pgtrickle.postgres.connection import DataError
 
 _TOO_LARGE = (
@@ -38,6 +39,9 @@ def followable() -> Iterator[None]:
         # a row that a join leaves out need not satisfy what is computed of the rows it keeps
         raise Unfollowable(f"a value fails while it is read ({type(error).__name__})") from error
     except SparkFailed as error:
+        if MORE_THAN_ONE_ROW in error.message:
+            # PostgreSQL asks a subquery only for rows that conditions, joins and limits leave
+            raise Unfollowable(MORE_THAN_ONE_ROW) from error
         sign = next((sign for sign in _TOO_LARGE if sign in error.message), None)
         if sign is not None:
             raise Unfollowable(f"a value is too large for Spark ({sign})") from error
