@@ -163,4 +163,4 @@ def test_an_interrupted_program_ends_long_before_it_is_done(programs, place):
     eventually(lambda: place.interrupt() or not thread.is_alive(), seconds=30)
     thread.join()
     assert isinstance(results[0], SparkFailed)
-    assert "interrupted" in str(results[0])
+    assert "cancelled" in str(results[0])

@@ -30,6 +30,7 @@ MIGRATIONS: Final = (
     "0007_ground.sql",
     "0008_capture.sql",
     "0011_rights.sql",
+    "0012_limits.sql",
 )
 """In order; a database remembers how many it has. One that was released is never edited again."""
 

@@ -102,7 +102,8 @@ def from_row(row: Sequence[Any]) -> StreamTable:
     (number, relid, schema, name, query, schedule, mode, effective, reason, status, *rest) = row
     (is_populated, frontier, upstream, data_timestamp, last_refresh, errors, error, reinit, *last) = rest
     settings, match_columns, is_pooler_compatible, follows_clock, *last = last
-    cache_generation, created_at, is_atomic, waits_for, ground_generation, ground_error = last
+    cache_generation, created_at, is_atomic, waits_for, ground_generation, ground_error, *last = last
+    (refresh_timeout,) = last
     return StreamTable(
         id=StreamTableId(number),
         relation=RelationId(relid),
@@ -131,4 +132,5 @@ def from_row(row: Sequence[Any]) -> StreamTable:
         waits_for=waits_for,
         ground_generation=ground_generation,
         ground_error=ground_error,
+        refresh_timeout=refresh_timeout,
     )

@@ -20,7 +20,8 @@ class Standing:
 
     `pending_changes` counts captured change rows that wait for it, an update as two.
     `last_error` is for those who may act for its owner. `waits` says what keeps it from being refreshed: a
-    gate, or that the database is drained.
+    gate, that the database is drained, or that Spark is being started again. `refresh_timeout` is in
+    seconds: 0 is without limit, None is the default of the sidecar.
     """
 
     name: RelationName
@@ -44,6 +45,7 @@ class Standing:
     last_error: str | None
     retry_at: datetime | None
     waits: str | None
+    refresh_timeout: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def _standings(connection: Connection, name: str | None) -> list[Standing]:
 def _standing(row: tuple[Any, ...]) -> Standing:
     schema, name, owner, query, sources, schedule, tier, mode, effective, reason, status, *rest = row
     is_populated, data_at, staleness, pending, refreshed_at, action, milliseconds, errors, error, *more = rest
-    retry, waits = more
+    retry, waits, refresh_timeout = more
     return Standing(
         RelationName(schema, name),
         owner,
@@ -155,6 +157,7 @@ def _standing(row: tuple[Any, ...]) -> Standing:
         error,
         retry,
         waits,
+        refresh_timeout,
     )
 
 

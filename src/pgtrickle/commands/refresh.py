@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pgtrickle.catalog.outcomes import check_startable
 from pgtrickle.catalog.tables import find
-from pgtrickle.model.errors import CommandRefused, UnknownStreamTable
-from pgtrickle.model.stream_table import Action, RefreshMode, RefreshOutcome
+from pgtrickle.model.errors import CommandRefused, SparkLost, UnknownStreamTable
+from pgtrickle.model.stream_table import Action, RefreshMode, RefreshOutcome, StreamTableId
+from pgtrickle.pipeline.suspects import MOST_DEATHS
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.story import Failure, refresh_all
+from pgtrickle.refresh.story import Failure, Result, refresh_all
 from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.scheduler.definitions import graph_of
 from pgtrickle.scheduler.failing import note_failure
 from pgtrickle.scheduler.units import groups
+
+SPARK_SECONDS = 180.0
+"""How long a refresh waits for Spark to start again."""
 
 
 def refresh(
@@ -25,11 +30,11 @@ def refresh(
         check_startable(connection, table)
         graph = graph_of(connection)
     (group,) = groups((table.id,), graph)
-    if table.effective_mode is not RefreshMode.FULL:
+    if table.effective_mode is not RefreshMode.FULL and not engine.supply.is_isolated(table.id):
         # the time of the refresh is not that of the start of Spark
-        _ = engine.spark
+        engine.supply.wait(SPARK_SECONDS)
     started = datetime.now(UTC)
-    results = refresh_all(engine, group, initiated_by="manual", waits=True)
+    results = _results(engine, group)
     for result in results:
         if isinstance(result, Failure):
             with engine.connection() as connection:
@@ -43,3 +48,14 @@ def refresh(
                 )
             return result
     raise UnknownStreamTable(f"there is no stream table {name} any more")
+
+
+def _results(engine: Engine, group: Sequence[StreamTableId]) -> list[Result]:
+    """What became of each table; if Spark dies, the refresh starts over with the next one."""
+    for _ in range(MOST_DEATHS):
+        try:
+            return refresh_all(engine, group, initiated_by="manual", waits=True)
+        except SparkLost:
+            if any(map(engine.needs_spark, group)):
+                engine.supply.settle(SPARK_SECONDS)
+    return refresh_all(engine, group, initiated_by="manual", waits=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from pgtrickle.commands.opening import connected
@@ -19,7 +20,7 @@ LOCAL: Final = "local[*]"
 
 def connect(
     dsn: str = "",
-    spark: SparkSession | str | None = None,
+    spark: SparkSession | Callable[[], SparkSession] | str | None = None,
     *,
     max_connections: int | None = None,
     pooler: str | None = None,
@@ -27,8 +28,10 @@ def connect(
 ) -> Trickle:
     """Open the database at `dsn`; without one, where libpq's environment variables lead.
 
-    `spark` is a session that you have (it is used and left running), the master to start one on, or
-    nothing: then one is started in this process when it is first needed, which takes some seconds.
+    `spark` is a session that you have (it is used and left running), a function that returns one, the
+    master to start one on, or nothing: then one is started in this process when it is first needed, which
+    takes some seconds. If Spark dies, one that was started here starts again by itself, and a function is
+    called again; a session that was given cannot be started from here, so refreshes raise `SparkLost`.
     `max_connections` bounds the connections of refreshes and their Spark tasks together. `pooler` says
     whether `dsn` leads to a pooler in transaction mode: `"yes"`, `"no"`, or `"auto"`, which finds out.
     `memory_limit` is how much data the refreshes may hold at once, in bytes or as text such as `"512MB"`;
@@ -48,11 +51,11 @@ def connect(
         return Trickle(dsn, lambda: _spark(spark), max_connections=most, pooling=pooling, memory_limit=limit)
 
 
-def _spark(given: SparkSession | str | None) -> Spark:
+def _spark(given: SparkSession | Callable[[], SparkSession] | str | None) -> Spark:
     from pgtrickle.pipeline.session import adopt, open_spark
 
     if given is None or isinstance(given, str):
         spark = open_spark(given or LOCAL)
         spark.warm()
         return spark
-    return adopt(given)
+    return adopt(given() if callable(given) else given)

@@ -81,13 +81,15 @@ class Trickle:
         cdc_mode: str | None = None,
         append_only: bool = False,
         pooler_compatibility_mode: bool = False,
+        refresh_timeout: str | None = None,
     ) -> None:
         """Create a table that follows its query. It is empty until its first refresh.
 
         Names are written as in SQL: `sales`, `shop.sales`, `'"Sales 2025"'`.
         `schedule` is an interval (`"500ms"`, `"1s"`, `"1h30m"`), `"calculated"` (whenever a source has
         changed), or None for refreshes by hand only. `refresh_mode` is `"AUTO"`, `"DIFFERENTIAL"`
-        (refused if the query cannot be followed incrementally) or `"FULL"`.
+        (refused if the query cannot be followed incrementally) or `"FULL"`. A refresh that takes longer than
+        `refresh_timeout` (`"30s"`, `"5min"`, `"none"`) is cancelled.
 
             trickle.create_stream_table("sales", "select region, count(*) from orders group by region", "1s")
         """
@@ -100,6 +102,7 @@ class Trickle:
             "cdc_mode": cdc_mode,
             "append_only": append_only,
             "pooler_compatibility_mode": pooler_compatibility_mode,
+            "refresh_timeout": refresh_timeout,
         }
         define.create(self._dsn, name, query, options)
 
@@ -117,6 +120,7 @@ class Trickle:
         tier: str | None = None,
         diamond_consistency: str | None = None,
         diamond_schedule_policy: str | None = None,
+        refresh_timeout: str | None = None,
     ) -> None:
         """Change what is given; None leaves a value as it is. `schedule="manual"` ends a schedule.
 
@@ -133,6 +137,7 @@ class Trickle:
             "tier": tier,
             "diamond_consistency": diamond_consistency,
             "diamond_schedule_policy": diamond_schedule_policy,
+            "refresh_timeout": refresh_timeout,
         }
         define.alter(self._dsn, name, options)
 

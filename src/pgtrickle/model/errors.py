@@ -165,6 +165,12 @@ class RightLost(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-A001", "42501", 403, 1
 
 
+class RefreshTimedOut(PgTrickleError):
+    """A refresh has passed its refresh_timeout and was cancelled; nothing of it was kept."""
+
+    code, sqlstate, http_status, exit_code = "PGT-R007", "57014", 504, 1
+
+
 class JavaMissing(PgTrickleError):
     """Spark needs a Java runtime, and there is none."""
 
@@ -175,3 +181,16 @@ class SparkFailed(PgTrickleError):
     """Spark could not be started, or a job of ours failed in it."""
 
     code, sqlstate, http_status, exit_code = "PGT-J002", "58000", 500, 1
+
+
+class SparkLost(PgTrickleError):
+    """Spark has ended, or is being started again; nothing is wrong with a stream table.
+
+    Except for those `blamed`, by their ids: Spark has died too often while they computed.
+    """
+
+    code, sqlstate, http_status, exit_code = "PGT-J003", "57P03", 503, 3
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.blamed: frozenset[int] = frozenset()

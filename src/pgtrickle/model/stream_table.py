@@ -76,6 +76,8 @@ class StreamTable:
     waits_for: str | None = None
     ground_generation: int = 0
     ground_error: str | None = None
+    refresh_timeout: float | None = None
+    """Seconds that a refresh may take; 0 is any, None is what the sidecar has as its default."""
 
 
 @dataclass(frozen=True, slots=True)

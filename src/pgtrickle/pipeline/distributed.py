@@ -9,13 +9,13 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row
 
-from pgtrickle.pipeline.failures import failed
+from pgtrickle.pipeline.failures import JOB_FAILED, failed
 from pgtrickle.pipeline.names import bound
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import PartitionedQuery
+from pgtrickle.pipeline.tags import tagged_jobs
 from pgtrickle.postgres.arrow import write_batches
 from pgtrickle.postgres.connection import connect, sql
 
@@ -63,9 +63,13 @@ def run_distributed(
         rows = plan_distributed(spark, spark_sql, inputs, staging.dsn)
         if writers is not None:
             rows = rows.coalesce(writers)
-        reports = rows.mapInArrow(storing(staging), REPORT_COLUMNS).collect()
-    except PySparkException as failure:
-        raise failed(failure) from failure
+        with tagged_jobs(spark.large):
+            reports = rows.mapInArrow(storing(staging), REPORT_COLUMNS).collect()
+    except Exception as failure:
+        spark.check(failure)
+        if isinstance(failure, JOB_FAILED):
+            raise failed(failure) from failure
+        raise
     return staged_by(reports)
 
 

@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from pgtrickle.changes.memory import TooMuch, megabytes
 from pgtrickle.model.errors import SparkFailed
+from pgtrickle.pipeline.tags import current_tag
 
 _MOST_INLINE: Final = 6000
 """More bytes than the gateway sends at once come by a file: their second part would wait for a late reply."""
@@ -55,7 +56,7 @@ class Place:
     settings: Any
     """Operators know the settings of a session only from properties of their task."""
     _numbers: count[int] = field(default_factory=lambda: count(1))
-    _running: dict[int, Any] = field(default_factory=dict)
+    _running: dict[int, tuple[str | None, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, session: SparkSession) -> Place | None:
@@ -134,10 +135,11 @@ class Place:
             target.close()
             return list(_messages(file.file))
 
-    def interrupt(self) -> None:
-        """Let what runs fail as soon as its operators ask whether they should go on."""
-        for context in list(self._running.values()):
-            context.markInterrupted("stopping")
+    def interrupt(self, tag: str | None = None) -> None:
+        """Let what runs, under a tag or at all, fail as soon as its operators ask whether to go on."""
+        for own, context in list(self._running.values()):
+            if tag is None or own == tag:
+                context.markInterrupted("cancelled")
 
     @contextmanager
     def _task(self) -> Iterator[Any]:
@@ -146,13 +148,13 @@ class Place:
         context = self.new_context(
             0, 0, 0, number, 0, 1, memory, self.settings, None, self.new_metrics(), None, self.no_resources
         )
-        self._running[number] = context
+        self._running[number] = (current_tag(), context)
         self.contexts.setTaskContext(context)
         try:
             yield context
         except (PySparkException, Py4JError) as failure:
             if context.isInterrupted():
-                raise SparkFailed("a delta program was interrupted: the process is stopping") from failure
+                raise SparkFailed("a delta program was cancelled") from failure
             raise
         finally:
             del self._running[number]

@@ -11,6 +11,7 @@ import os
 import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
 from multiprocessing.pool import ThreadPool
@@ -27,6 +28,7 @@ from pgtrickle.model.errors import SparkFailed
 from pgtrickle.pipeline.in_place import Place
 from pgtrickle.pipeline.kept_plan import KeptPlan, kept_plan
 from pgtrickle.pipeline.small import UNBOUNDED, plan_small
+from pgtrickle.pipeline.tags import tagged_jobs
 
 HEAP_FOR_EACH: Final = 4 << 20
 """One plan is kept for so many bytes of the JVM's heap; it takes a half to one million of them."""
@@ -92,12 +94,25 @@ class Programs:
         """The rows of each program, or what it failed with; `most` bytes of each."""
         if len(asked) == 1:
             return [self._result(*asked[0], most)]
-        return self._hands.starmap(self._result, [(*one, most) for one in asked], chunksize=1)
+        # each thread computes under the tag of the one that asked
+        given = [(copy_context(), *one, most) for one in asked]
+        return self._hands.starmap(self._result_in, given, chunksize=1)
 
-    def interrupt(self) -> None:
-        """End what runs in a kept plan, as far as Spark lets us."""
+    def close(self) -> None:
+        """Forget all plans, and let the threads end."""
+        self.clear()
+        if "_hands" in self.__dict__:
+            self._hands.close()
+
+    def interrupt(self, tag: str | None = None) -> None:
+        """End what runs in a kept plan, under a tag or at all, as far as Spark lets us."""
         if self._place is not None:
-            self._place.interrupt()
+            self._place.interrupt(tag)
+
+    def _result_in(
+        self, context: Context, spark_sql: str, inputs: Mapping[str, pa.Table], most: int
+    ) -> Result:
+        return context.run(self._result, spark_sql, inputs, most)
 
     def _result(
         self, spark_sql: str, inputs: Mapping[str, pa.Table], most: int, keeps: bool = True
@@ -142,7 +157,8 @@ class Programs:
         """Run the program as a job, which ends once it has more rows than fit into `most` bytes."""
         frame = plan_small(self._session, spark_sql, inputs)
         fitting = min(_MOST_ROWS, most // max_width(len(frame.columns), inputs))
-        found = frame.limit(fitting + 1).toArrow()
+        with tagged_jobs(self._session):
+            found = frame.limit(fitting + 1).toArrow()
         if found.num_rows > fitting:
             raise TooMuch(f"a result of more than {fitting:,} rows")
         return found

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Final, Self
@@ -14,11 +16,22 @@ from typing import Final, Self
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pgtrickle.model.errors import SparkFailed
+from pgtrickle.model.errors import SparkFailed, SparkLost
+from pgtrickle.pipeline.failures import failed, is_unreachable, is_worker_lost
+from pgtrickle.pipeline.gateway import (
+    OUT_OF_MEMORY,
+    answers,
+    end_jvm,
+    ending_of,
+    forget_gateway,
+    process_of,
+    why_dead,
+)
 from pgtrickle.pipeline.java import require_java
 from pgtrickle.pipeline.prepared import Programs
 from pgtrickle.pipeline.small import warm_small
 from pgtrickle.pipeline.source import PartitionedQuery, Sources
+from pgtrickle.pipeline.tags import cancel_jobs
 
 _BOTH: Final = {
     "spark.sql.session.timeZone": "UTC",
@@ -57,6 +70,8 @@ _LARGE: Final = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
 }
+_ENDING_SECONDS: Final = 5.0
+"""A JVM whose gateway is gone has ended after so long, or lives without it."""
 _QUIET_LOGGING: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -84,6 +99,8 @@ class Spark:
     def __init__(self, root: SparkSession, *, is_ours: bool, directory: Path | None = None) -> None:
         self._root = root
         self._is_ours = is_ours
+        self._process = process_of(root)
+        self._ending: str | None = None
         self._directory = directory
         self.small = _configured(root.newSession(), _SMALL)
         self.large = _configured(root.newSession(), {**_LARGE, **_spread(root)})
@@ -101,16 +118,84 @@ class Spark:
         nothing = PartitionedQuery(queries=(), fields=(), snapshot="", has_weight=True)
         self.sources.frame("", nothing).mapInArrow(lambda batches: batches, "weight bigint").collect()
 
-    def interrupt(self) -> None:
-        """End what runs, so that whoever waits for it fails at once."""
-        for session in (self.small, self.large):
-            session.interruptAll()
-        self.programs.interrupt()
+    def interrupt(self, tag: str | None = None) -> None:
+        """Cancel what runs under a tag, or everything, so that whoever waits for it fails at once."""
+        try:
+            self.programs.interrupt(tag)
+            for session in (self.small, self.large):
+                if tag is None:
+                    session.interruptAll()
+                else:
+                    cancel_jobs(session, tag)
+        except Exception as failure:
+            # where Spark has died, nothing runs
+            with suppress(SparkLost):
+                self.check(failure)
+                raise
+
+    @property
+    def has_process(self) -> bool:
+        """Whether the JVM is a process that can be watched from here."""
+        return self._process is not None
+
+    @property
+    def ran_out_of_memory(self) -> bool:
+        """Whether the JVM has ended for want of memory."""
+        return self._process is not None and self._process.returncode == OUT_OF_MEMORY
+
+    def why_ended(self) -> str | None:
+        """How the JVM's process ended; None while it lives. Asks nothing of the JVM."""
+        has_ended = self._process is not None and self._process.poll() is not None
+        return ending_of(self._process) if self._process is not None and has_ended else None
+
+    def why_dead(self) -> str | None:
+        """What is wrong with this Spark; None if it answers and its context runs."""
+        return self._ending or why_dead(self._root, self._process)
+
+    def ask(self) -> None:
+        """Return once the JVM has answered a question."""
+        answers(self._root)
+
+    def check(self, failure: Exception) -> None:
+        """Raise SparkLost if the failure says nothing of a program: Spark, or a process of its, has died."""
+        if isinstance(failure, SparkLost):
+            raise failure
+        if is_unreachable(failure) and self._process is not None:
+            # it ends at this moment: how it ended is known once it is over
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_ENDING_SECONDS)
+        why = self.why_dead()
+        if why is None and is_unreachable(failure):
+            why = self._ending = "its gateway was lost"
+        if why is not None:
+            raise SparkLost(f"Spark has ended: {why}", hint="refresh again; nothing was kept") from failure
+        if is_worker_lost(failure):
+            raise SparkLost(
+                f"Spark has lost a process: {failed(failure).message}", hint="refresh again; nothing was kept"
+            ) from failure
+
+    def discard(self) -> None:
+        """Let go of a Spark that has died: kill what is left of it, so that another can start."""
+        self._ending = self._ending or "it was discarded"
+        self.programs.close()
+        if self._is_ours and self._process is not None:
+            end_jvm(self._process)
+        if self._process is not None and self._process.poll() is not None:
+            forget_gateway(self._root)
+        elif self._is_ours:
+            with suppress(Exception):
+                self._root.stop()
+        self._remove_files()
 
     def close(self) -> None:
         """Stop what we started and remove its files; a session that was given to us goes on."""
-        if self._is_ours:
+        if self._is_ours and self.why_dead() is not None:
+            self.discard()
+        elif self._is_ours:
             self._root.stop()
+        self._remove_files()
+
+    def _remove_files(self) -> None:
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
 
@@ -143,8 +228,25 @@ def open_spark(master: str = "local[*]", *, configuration: Mapping[str, str] = M
 
 
 def adopt(session: SparkSession) -> Spark:
-    """Use the context of a session that someone else started and will stop."""
-    return Spark(session, is_ours=False)
+    """Use the context of a session that someone else started and will stop.
+
+    Where it has ended, the session that PySpark gives out now is used, if another one was started.
+    """
+    found = next((one for one in (session, _default_session()) if one is not None and _lives(one)), None)
+    if found is None:
+        raise SparkLost(
+            "the Spark session that was given to pgtrickle has ended, and it cannot be started from here",
+            hint="start another session and connect again, or give connect() a function that returns one",
+        )
+    return Spark(found, is_ours=False)
+
+
+def _default_session() -> SparkSession | None:
+    return SparkSession._instantiatedSession
+
+
+def _lives(session: SparkSession) -> bool:
+    return why_dead(session, process_of(session)) is None
 
 
 def _started(builder: SparkSession.Builder, configuration: Mapping[str, str], master: str) -> SparkSession:
@@ -173,7 +275,11 @@ def _spread(root: SparkSession) -> dict[str, str]:
 def _defaults(master: str, directory: Path) -> dict[str, str]:
     logging = directory / "log4j2.properties"
     logging.write_text(_QUIET_LOGGING)
-    java_options = f"-Dlog4j2.configurationFile={logging.as_uri()} -Djava.io.tmpdir={directory}"
+    # a JVM without memory would limp on with threads that have died: it ends, and another one starts
+    java_options = (
+        f"-Dlog4j2.configurationFile={logging.as_uri()} -Djava.io.tmpdir={directory}"
+        " -XX:+ExitOnOutOfMemoryError -XX:+DisplayVMOutputToStderr"
+    )
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.errors import SparkFailed
-from pgtrickle.pipeline.failures import failed
+from pgtrickle.pipeline.failures import JOB_FAILED, failed
 from pgtrickle.pipeline.names import bound, plain, quoted
 
 if TYPE_CHECKING:
@@ -45,15 +45,25 @@ def run_small(
     """The rows of `spark_sql`, which reads the inputs by their names; raise if they pass `most` bytes."""
     try:
         return spark.programs.run(spark_sql, inputs, most, keeps=keeps_plan)
-    except PySparkException as failure:
-        raise failed(failure) from failure
+    except Exception as failure:
+        spark.check(failure)
+        if isinstance(failure, JOB_FAILED):
+            raise failed(failure) from failure
+        raise
 
 
 def run_small_together(
     spark: Spark, programs: Sequence[tuple[str, Mapping[str, pa.Table]]], most: int = UNBOUNDED
 ) -> list[pa.Table | SparkFailed | TooMuch]:
     """The rows of each program, several at once, at most so many bytes; or what that program failed with."""
-    results = spark.programs.run_all(programs, most)
+    try:
+        results = spark.programs.run_all(programs, most)
+    except Exception as failure:
+        spark.check(failure)
+        raise
+    for result in results:
+        if isinstance(result, PySparkException):
+            spark.check(result)
     return [failed(result) if isinstance(result, PySparkException) else result for result in results]
 
 

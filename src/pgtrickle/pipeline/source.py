@@ -21,6 +21,13 @@ from pgtrickle.postgres.connection import connect, set_locally, sql
 TASK_BYTES: Final = 1 << 20
 """How much of its query's answer a task holds at a time."""
 
+STATEMENT_TIMEOUT: Final = "statement_timeout"
+_SHORTEN: Final = (
+    "select set_config(%(name)s, %(value)s, true) from pg_catalog.pg_settings"
+    " where name = %(name)s and (setting = '0' or setting::bigint > %(value)s::bigint)"
+)
+"""A limit in milliseconds, unless the role has a shorter one."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionedQuery:
@@ -119,6 +126,9 @@ class PostgresReader(DataSourceReader):
         with connect(self._dsn, application_name="pgtrickle task") as connection:
             connection.execute("set transaction isolation level repeatable read read only")
             connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(self._snapshot)))
-            set_locally(connection, dict(self._settings))
+            bounds = {name: value for name, value in self._settings if name == STATEMENT_TIMEOUT}
+            set_locally(connection, {n: v for n, v in self._settings if n not in bounds})
+            for name, value in bounds.items():
+                connection.execute(_SHORTEN, {"name": name, "value": value})
             for query in queries:
                 yield from read_batches(connection, query, schema, chunk_bytes=TASK_BYTES)

@@ -18,6 +18,7 @@ from pgtrickle.model.errors import Abandoned, NoConnectionFree, TooFewConnection
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.postgres.liveness import close_quietly, lives, rolled_back
 from pgtrickle.postgres.pooling import Pooling
+from pgtrickle.postgres.temp_files import TempFiles, limit_temp_files
 
 MOST: Final = 10
 FOR_TASKS: Final = 2
@@ -47,6 +48,8 @@ class _Opened(NamedTuple):
 
     connection: Connection
     age: int
+    thread: int = 0
+    """Who has it."""
 
 
 class Pool:
@@ -58,6 +61,7 @@ class Pool:
         most: int = MOST,
         pooling: Pooling = Pooling.AUTO,
         *,
+        temp_file_limit: str | None = None,
         patience: float = PATIENCE_SECONDS,
         tasks_patience: float = TASKS_PATIENCE_SECONDS,
     ) -> None:
@@ -65,9 +69,13 @@ class Pool:
         self.dsn, self.most = dsn, most
         self._patience, self._tasks_patience = patience, tasks_patience
         self._is_pooled = {Pooling.AUTO: None, Pooling.YES: True, Pooling.NO: False}[pooling]
+        self._temp_file_limit = temp_file_limit
+        self.temp_files: TempFiles | None = None
+        """What bounds the temporary files of our connections, once there is one; None where nobody asks."""
         self._changed = threading.Condition()
         self._idle: list[_Opened] = []
         self._in_use: list[_Opened] = []
+        self._cancelled: set[int] = set()
         self._has_given_up = threading.Event()
         self._held = self._lent = self._age = 0
         self._taking: deque[object] = deque()
@@ -105,7 +113,7 @@ class Pool:
         taken: list[_Opened] = []
         try:
             for _ in range(count):
-                taken.append(self._opened())
+                taken.append(self._opened()._replace(thread=threading.get_ident()))
             with self._changed:
                 self._in_use += taken
             yield tuple(opened.connection for opened in taken)
@@ -140,6 +148,19 @@ class Pool:
         for connection in running:
             with suppress(DatabaseError):
                 connection.cancel_safe(timeout=CANCEL_SECONDS)
+
+    def cancel(self, thread: int) -> None:
+        """Cancel what runs on the connections of a thread.
+
+        They are closed when they are given back: a request to cancel may arrive late, and must not meet a
+        statement of somebody else.
+        """
+        with self._changed:
+            running = [opened for opened in self._in_use if opened.thread == thread]
+            self._cancelled |= {id(opened.connection) for opened in running}
+        for opened in running:
+            with suppress(DatabaseError):
+                opened.connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def renew(self) -> None:
         """Let go of every connection; those in use when they are given back."""
@@ -214,6 +235,13 @@ class Pool:
                 " would not fire",
                 hint="alter role ... reset session_replication_role, for the role of the sidecar",
             )
+        if self._temp_file_limit is not None:
+            # what is set behind a pooler would be set for others too
+            self.temp_files = (
+                TempFiles.UNLIMITED
+                if self._is_pooled
+                else limit_temp_files(connection, self._temp_file_limit)
+            )
         return _Opened(connection, age)
 
     def _give_back(self, count: int, taken: list[_Opened]) -> None:
@@ -222,7 +250,9 @@ class Pool:
             for opened in taken:
                 if opened in self._in_use:
                     self._in_use.remove(opened)
-                if opened in clean and opened.age == self._age:
+                is_cancelled = id(opened.connection) in self._cancelled
+                self._cancelled.discard(id(opened.connection))
+                if opened in clean and opened.age == self._age and not is_cancelled:
                     self._idle.append(opened)
                 else:
                     close_quietly(opened.connection)

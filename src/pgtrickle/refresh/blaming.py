@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgtrickle.catalog.dependencies import ground_state
-from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, RefreshFailed
+from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, RefreshFailed, SparkLost
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.postgres.connection import DatabaseError
 from pgtrickle.postgres.preparing import is_in_order, is_outdated_plan
@@ -32,8 +32,12 @@ class Altered(Exception):
 def check_ground(engine: Engine, session: Session, table: StreamTable, error: Exception) -> None:
     """Raise where the table is not to blame.
 
-    The connection was lost, a plan was kept for too long, or something that the table relies on was altered.
+    The connection or Spark was lost, a plan was kept for too long, something that the table relies on was
+    altered, or the refresh has passed its limit and was cancelled.
     """
+    engine.limits.check(error)
+    if isinstance(error, SparkLost):
+        raise error
     if session.is_lost:
         raise ConnectionFailed(
             "the connection was lost during a refresh, of which nothing was kept", hint="refresh again"

@@ -49,7 +49,8 @@ def computed(
     if not going:
         return results
     asked = [(followed[n][1].spark_sql, given) for n in going if isinstance(given := inputs[n], dict)]
-    found = run_small_together(engine.spark, asked, holding.left // len(going))
+    with engine.computing(*(followed[n][0].table.id for n in going)) as spark:
+        found = run_small_together(spark, asked, holding.left // len(going))
     for number, result in zip(going, found, strict=True):
         results[number] = _judged(result)
     return results

@@ -102,7 +102,7 @@ def _result(
     try:
         with session.bounded():
             inputs = gathered(engine, session, table, program, holding, onto=found)
-        return _computed(engine, program, inputs, holding) if has_rows(inputs) else None
+        return _computed(engine, table, program, inputs, holding) if has_rows(inputs) else None
     except TooMuch as reason:
         return Reached(found, str(reason))
 
@@ -115,21 +115,22 @@ def _loaded(
     try:
         with session.bounded():
             inputs = _inputs(session, table, program, holding, onto=found)
-        return _computed(engine, program, inputs, holding, keeps_plan=False)
+        return _computed(engine, table, program, inputs, holding, keeps_plan=False)
     except TooMuch as reason:
         return Reached(found, str(reason))
 
 
 def _computed(
     engine: Engine,
+    table: StreamTable,
     program: Program,
     inputs: Mapping[str, pa.Table],
     holding: Holding,
     *,
     keeps_plan: bool = True,
 ) -> pa.Table:
-    with followable():
-        result = run_small(engine.spark, program.spark_sql, inputs, holding.left, keeps_plan=keeps_plan)
+    with followable(), engine.computing(table.id) as spark:
+        result = run_small(spark, program.spark_sql, inputs, holding.left, keeps_plan=keeps_plan)
     holding.add(result)
     return result
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path as FilePath
@@ -13,12 +13,17 @@ from pgtrickle.changes.kept import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.pipeline.session import Spark, default_heap
+from pgtrickle.pipeline.source import STATEMENT_TIMEOUT
+from pgtrickle.pipeline.supply import SparkSupply
+from pgtrickle.pipeline.tags import tagged
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.pool import MOST, Pool
 from pgtrickle.postgres.pooling import Pooling
+from pgtrickle.postgres.temp_files import USUAL, TempFiles
 from pgtrickle.refresh.caching.compilations import MAX_ENTRIES, Compilations
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.costs import Costs
+from pgtrickle.refresh.limits import USUAL_SECONDS, Limits
 
 LARGE_WINDOW = 200_000
 """From this many change rows on, one task is slower than spreading them."""
@@ -38,7 +43,10 @@ class Path(Enum):
 
 @dataclass(slots=True)
 class Engine:
-    """Collaborators of a refresh. `start_spark` is called at most once, when Spark is first needed."""
+    """Collaborators of a refresh.
+
+    `start_spark` is called when Spark is first needed, and again after it has died.
+    """
 
     dsn: str = field(repr=False)
     start_spark: Callable[[], Spark]
@@ -57,13 +65,20 @@ class Engine:
     """Where compiled queries are shared on this host; None if they are not."""
     costs: Costs = field(default_factory=Costs)
     pool: Pool = field(init=False, repr=False)
-    _spark: Spark | None = None
+    refresh_timeout: float | None = USUAL_SECONDS
+    """Seconds that a refresh may take where its stream table has no limit of its own; None is any."""
+    temp_file_limit: str | None = USUAL
+    """How large the temporary files of one statement's connection may be, where the role may say so."""
+    supply: SparkSupply = field(init=False, repr=False)
+    limits: Limits = field(init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _compilations: Compilations = field(init=False)
     _generation: int | None = None
 
     def __post_init__(self) -> None:
-        self.pool = Pool(self.dsn, self.max_connections, self.pooling)
+        self.pool = Pool(self.dsn, self.max_connections, self.pooling, temp_file_limit=self.temp_file_limit)
+        self.supply = SparkSupply(self.start_spark)
+        self.limits = Limits(self.pool, self.supply, self.refresh_timeout)
         self._compilations = Compilations(self.template_cache_max_entries, self.cache_directory)
         self.memory = Memory(self._memory_limit)
 
@@ -75,11 +90,47 @@ class Engine:
 
     @property
     def spark(self) -> Spark:
-        """The Spark of this engine, started when it is first asked for."""
-        with self._lock:
-            if self._spark is None:
-                self._spark = self.start_spark()
-            return self._spark
+        """The Spark of this engine, started when it is first asked for; SparkLost while it starts again."""
+        return self.supply.get()
+
+    @contextmanager
+    def computing(self, *tables: StreamTableId) -> Iterator[Spark]:
+        """Spark for computing these stream tables; SparkLost if it has died meanwhile."""
+        with (
+            self.limits.on_spark() as tag,
+            tagged(tag),
+            self.supply.computing(frozenset(tables)) as spark,
+        ):
+            yield spark
+
+    def as_it_may_run(self, table: StreamTableId, found: Compilation) -> Compilation:
+        """The compilation, evaluated by PostgreSQL alone where Spark has died too often of this table."""
+        if found.compiled is None or not self.supply.is_isolated(table):
+            return found
+        return found.only_full("Spark has died while it computed this table, so PostgreSQL evaluates it")
+
+    def task_settings(self) -> tuple[tuple[str, str], ...]:
+        """What Spark's tasks bound their statements by: the time that is left, and their temporary files."""
+        settings: list[tuple[str, str]] = []
+        limit = self.limits.current
+        if limit is not None and limit.left is not None:
+            settings.append((STATEMENT_TIMEOUT, str(max(1, round(limit.left * 1000)))))
+        if self.temp_file_limit is not None and self.pool.temp_files is TempFiles.LIMITED:
+            settings.append(("temp_file_limit", self.temp_file_limit))
+        return tuple(settings)
+
+    def needs_spark(self, table: StreamTableId) -> bool:
+        """Whether a refresh of the table computes on Spark, as far as is known."""
+        found = self.known(table)
+        return found is not None and self.as_it_may_run(table, found).compiled is not None
+
+    @property
+    def _spark(self) -> Spark | None:
+        return self.supply.current
+
+    @_spark.setter
+    def _spark(self, spark: Spark | None) -> None:
+        self.supply.replace(spark)
 
     def connection(self) -> AbstractContextManager[Connection]:
         """A connection in a fresh transaction; what was not committed is rolled back afterwards."""
@@ -100,8 +151,7 @@ class Engine:
         What runs between two statements goes on until its next one, so ask again while anything does.
         """
         self.pool.abandon()
-        with self._lock:
-            spark = self._spark
+        spark = self.supply.current
         if spark is not None:
             spark.interrupt()
 
@@ -137,24 +187,26 @@ class Engine:
             is_newer = self._generation is not None and generation > self._generation
             # another thread may have looked later than we did
             self._generation = max(generation, self._generation or 0)
-            spark = self._spark
         if is_newer:
             self._compilations.clear()
             self.kept.clear()
+            spark = self.supply.current
             if spark is not None:
                 spark.programs.clear()
 
     def cache_counters(self) -> Mapping[str, int]:
         """What the caches of this process did since it began, by name."""
-        with self._lock:
-            spark = self._spark
+        spark = self.supply.current
         plans = len(spark.programs) if spark is not None else 0
-        return {**self._compilations.counters(), "spark_plans": plans, "kept_reads": len(self.kept)}
+        return {
+            **self._compilations.counters(),
+            "spark_plans": plans,
+            "kept_reads": len(self.kept),
+            "spark_deaths": self.supply.deaths,
+        }
 
     def close(self) -> None:
         """Stop Spark if it was started, and leave the database."""
-        with self._lock:
-            if self._spark is not None:
-                self._spark.close()
-                self._spark = None
-            self.pool.close()
+        self.limits.close()
+        self.supply.close()
+        self.pool.close()

@@ -28,6 +28,8 @@ def prepared_all(
     with engine.connection() as connection:
         known = {table.id: table for table in some_stream_tables(connection, ids)}
         unreadable = untrusted_reads(connection, ids)
+    if (limit := engine.limits.current) is not None:
+        engine.limits.allow(limit, list(known.values()))
     for table in known.values():
         # somebody may have emptied all caches
         engine.notice_generation(table.cache_generation)
@@ -38,6 +40,7 @@ def prepared_all(
             _require_triggers(table)
             found = _compiled_before(engine, table)
             ready = (table, found) if found else prepared(engine, table.id)
+            ready = (ready[0], engine.as_it_may_run(table.id, ready[1]))
             if table.status is not Status.SUSPENDED:
                 compare_sources(engine, ready[1], compared)
             tables.append(ready)
@@ -46,6 +49,7 @@ def prepared_all(
         except Busy:
             raise
         except (PgTrickleError, DatabaseError) as error:
+            engine.limits.check(error)
             failures.append(failure_of(table, error))
     return tables, failures
 

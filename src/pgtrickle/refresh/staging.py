@@ -102,11 +102,9 @@ class Staging:
             row = connection.execute("select pg_current_xact_id()::text::bigint").fetchone()
         assert row is not None
         staging = StagingTarget(self._engine.dsn, self._name.name, row[0])
-        with followable():
+        with followable(), self._engine.computing(self._table.id) as spark:
             inputs, writers = self._inputs(places)
-            staged = run_distributed(
-                self._engine.spark, _over_reads(self._program), inputs, staging, writers=writers
-            )
+            staged = run_distributed(spark, _over_reads(self._program), inputs, staging, writers=writers)
         return StagedRows(self._name, row[0], staged.attempts)
 
     @contextmanager
@@ -158,7 +156,7 @@ class Staging:
             tuple(query.as_string(self._session.read) for query in queries),
             read.fields,
             self._snapshot,
-            tuple(evaluation(self._table.settings).items()),
+            (*evaluation(self._table.settings).items(), *self._engine.task_settings()),
             has_weight=weighted,
             tasks=readers,
         )

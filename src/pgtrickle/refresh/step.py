@@ -128,6 +128,7 @@ def carried_out(engine: Engine, session: Session, step: Step) -> Effect:
         return NOTHING
     lock_for_apply(session.write, table)
     if found.compiled is None:
+        engine.limits.doing("evaluating the query in PostgreSQL")
         return recompute(session, table, found)
     if step.action is not Action.DIFFERENTIAL:
         is_large = is_large_load(engine, session, found)

@@ -7,7 +7,13 @@ from contextlib import contextmanager
 
 from pgtrickle.capture.repair import retry_capture, sources_waited_for
 from pgtrickle.changes.window import buffers
-from pgtrickle.model.errors import PgTrickleError, RefreshFailed, WaitsForTriggers
+from pgtrickle.model.errors import (
+    PgTrickleError,
+    RefreshFailed,
+    RefreshTimedOut,
+    SparkLost,
+    WaitsForTriggers,
+)
 from pgtrickle.model.stream_table import RefreshOutcome, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.postgres.pool import FOR_REFRESH
@@ -15,6 +21,7 @@ from pgtrickle.refresh.blaming import Altered, check_ground
 from pgtrickle.refresh.claiming import Overtaken, all_claimed, begun, busy, claimed
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.limits import Limit
 from pgtrickle.refresh.preparing import prepared_all
 from pgtrickle.refresh.results import Failure, Result, failure_of, left_out
 from pgtrickle.refresh.session import alone, together
@@ -24,6 +31,8 @@ from pgtrickle.refresh.waves import Member, Together
 
 __all__ = ["Failure", "Result", "brought_up_to_date", "refresh", "refresh_all"]
 
+SPARK_SECONDS = 180.0
+"""How long a comparison waits for Spark to start again."""
 ATTEMPTS = 3
 """How often a refresh starts over because what it reads was altered, or refreshed, in the meantime."""
 
@@ -44,11 +53,24 @@ def refresh_all(
     One that fails leaves the others as they are, except those above it, which then wait. So does one
     that another session has: it is waited for where the caller `waits`, else left out this time.
     """
+    try:
+        with engine.limits.within() as limit:
+            return _within_limit(engine, limit, ids, initiated_by, waits)
+    except RefreshTimedOut as error:
+        if len(limit.tables) == 1:
+            return [Failure(limit.tables[0], error)]
+        raise
+
+
+def _within_limit(
+    engine: Engine, limit: Limit, ids: Sequence[StreamTableId], initiated_by: str, waits: bool
+) -> list[Result]:
     restless: PgTrickleError = _restless()
     for _ in range(ATTEMPTS):
         tables: list[Member] = []
         try:
             tables, failures = prepared_all(engine, ids)
+            limit.doing = "reading what has changed"
             if len(tables) == 1 and not failures and _can_go_alone(tables[0][1]):
                 return [_alone(engine, *tables[0], initiated_by, waits)]
             return [*failures, *_together(engine, tables, initiated_by, waits, failures)]
@@ -77,12 +99,17 @@ def brought_up_to_date(engine: Engine, ids: Sequence[StreamTableId]) -> Iterator
     """
     for _ in range(ATTEMPTS):
         tables, failures = prepared_all(engine, ids)
+        if any(found.compiled is not None for _, found in tables):
+            # where Spark has died, the next one is waited for without a transaction
+            engine.supply.settle(SPARK_SECONDS)
         with engine.pool.connections(FOR_REFRESH) as (connection, newest):
             try:
                 results = [
                     *failures,
                     *_followed(engine, connection, newest, tables, "verify", True, failures),
                 ]
+            except SparkLost:
+                continue
             except (Altered, Overtaken):
                 engine.forget(*ids)
                 continue

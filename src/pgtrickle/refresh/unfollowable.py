@@ -18,6 +18,7 @@ _TOO_LARGE = (
     "DataError",
     "DataException",
 )
+_OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemoryException", "UNABLE_TO_ACQUIRE_MEMORY")
 
 
 class Unfollowable(Exception):
@@ -45,4 +46,6 @@ def followable() -> Iterator[None]:
         sign = next((sign for sign in _TOO_LARGE if sign in error.message), None)
         if sign is not None:
             raise Unfollowable(f"a value is too large for Spark ({sign})") from error
+        if any(sign in error.message for sign in _OUT_OF_MEMORY):
+            raise Unfollowable("Spark had too little memory for it") from error
         raise

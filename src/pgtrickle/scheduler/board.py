@@ -118,6 +118,17 @@ class Board:
                 self._examine.add(table)
                 self._examine |= self.definitions.graph.downstream(table) if self._knows(table) else set()
 
+    def only_owes_load(self, table: StreamTableId) -> bool:
+        """Whether it shows all changes, and nobody waits for it: only its state is to be made anew."""
+        standing = self.standings[table]
+        is_behind = table in self._behind or table in self._requested
+        return standing.is_populated and standing.needs_reinit and not is_behind
+
+    def postpone(self, tables: Iterable[StreamTableId], now: datetime) -> None:
+        """Examine these again in a moment."""
+        for table in tables:
+            heapq.heappush(self._timers, (now + BUSY_AGAIN, table))
+
     def note_episodes(self, found: Episodes) -> None:
         """These have begun to fall behind, or keep up again."""
         for table in (*found.begun, *found.ended):

@@ -73,7 +73,14 @@ class Caretaker:
             self.duty.report(Behind(*pending(connection, self.duty.definitions)))
 
     def _tell(self, connection: Connection) -> None:
-        more = {"behind": self.duty.behind(), **self.duty.engine.cache_counters()}
+        engine = self.duty.engine
+        waits = engine.supply.why_waiting
+        more = {
+            "behind": self.duty.behind(),
+            **engine.cache_counters(),
+            "waits_for_spark": waits,
+            "temp_files": engine.pool.temp_files.value if engine.pool.temp_files else None,
+        }
         tell(connection, self.duty.vitals, **self.duty.workload(), more=more)
 
     def _empty_touched(self, connection: Connection) -> None:

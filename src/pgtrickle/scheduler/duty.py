@@ -10,13 +10,16 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from queue import Empty, SimpleQueue
 
 from pgtrickle.capture.repair import ensure_parts
+from pgtrickle.catalog.alerts import alert
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
 from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import StreamTableId
+from pgtrickle.pipeline.supply import SparkChange
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.board import Board
@@ -66,7 +69,9 @@ class Duty:
     wake: threading.Event
     alarms: Alarms = field(default_factory=Alarms)
     seen: Frontier | None = None
-    _inbox: SimpleQueue[Done | Redefined | Behind | ConnectionFailed] = field(default_factory=SimpleQueue)
+    _inbox: SimpleQueue[Done | Redefined | Behind | SparkChange | ConnectionFailed] = field(
+        default_factory=SimpleQueue
+    )
     _board: Board = field(init=False)
     _workers: Workers = field(init=False)
     _initiators: dict[Unit, str] = field(default_factory=dict)
@@ -87,6 +92,7 @@ class Duty:
         self._board.mark_behind(*pending(self.connection, self._board.definitions))
         self.seen, self._now, self._looked_at = tick.snapshot, tick.now, time.monotonic()
         self._workers = Workers(self.worker_pool_size, self._work, self._clock)
+        self.engine.supply.on_change = self.report
 
     @property
     def definitions(self) -> Definitions:
@@ -126,7 +132,7 @@ class Duty:
         """How many stream tables have changes to follow."""
         return self._board.behind()
 
-    def report(self, message: Redefined | Behind | Done | ConnectionFailed) -> None:
+    def report(self, message: Redefined | Behind | Done | SparkChange | ConnectionFailed) -> None:
         """Put something into the inbox, from any thread."""
         self._inbox.put(message)
         self.wake.set()
@@ -168,8 +174,19 @@ class Duty:
                     self._board.unsettled -= message.standings.keys() - self._to_redefine
                 case Behind():
                     self._board.mark_behind(message.tables, message.snapshot)
+                case SparkChange():
+                    self._tell_of_spark(message)
                 case ConnectionFailed():
                     raise message
+
+    def _tell_of_spark(self, change: SparkChange) -> None:
+        """Say it once: to whoever reads the output, and to whoever listens."""
+        alert(self.connection, "spark_lost" if change.lost else "spark_returned", message=change.text)
+        name, now = RelationName("", ""), datetime.now(UTC)
+        if change.lost is not None:
+            self.on_event(RefreshEvent(name, now, error=change.lost))
+        else:
+            self.on_event(RefreshEvent(name, now, note=change.text))
 
     def _finish(self, done: Done) -> None:
         self._initiators.pop(done.unit, None)
@@ -191,11 +208,21 @@ class Duty:
             return
         submitted = []
         for unit in units(chosen, self.definitions.graph, slow=self._slow(chosen)):
+            if self._waits_for_spark(unit):
+                self._board.postpone(unit.tables, now)
+                continue
             self._board.in_hand.update(unit.tables)
             is_asked = any(map(self._board.is_requested, unit.tables))
             self._initiators[unit] = "manual" if is_asked else "scheduler"
             submitted.append((unit, group_urgency(self._board.candidates(unit.tables), now)))
         self._workers.submit(submitted)
+
+    def _waits_for_spark(self, unit: Unit) -> bool:
+        """Whether a unit needs Spark that is not there, or that it must not use for a while."""
+        supply = self.engine.supply
+        if supply.why_waiting is not None and any(map(self.engine.needs_spark, unit.tables)):
+            return True
+        return all(supply.is_isolated(table) and self._board.only_owes_load(table) for table in unit.tables)
 
     def _slow(self, tables: tuple[StreamTableId, ...]) -> set[StreamTableId]:
         """Those that load all of their rows, or took long the last time."""

@@ -12,6 +12,7 @@ from pgtrickle.model.errors import (
     ConnectionFailed,
     PgTrickleError,
     RefreshFailed,
+    SparkLost,
     UnknownStreamTable,
 )
 from pgtrickle.model.names import RelationName
@@ -27,12 +28,16 @@ from pgtrickle.scheduler.vitals import Vitals
 
 @dataclass(frozen=True, slots=True)
 class RefreshEvent:
-    """Something that happened to a stream table, or to the sidecar where it has no name."""
+    """Something that happened to a stream table, or to the sidecar where it has no name.
+
+    `note` says what happened to the sidecar where that is no error.
+    """
 
     name: RelationName
     at: datetime
     outcome: RefreshOutcome | None = None
     error: PgTrickleError | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,11 @@ def _results(engine: Engine, unit: Unit, initiated_by: str) -> list[Result]:
         return refresh_all(engine, unit.tables, initiated_by=initiated_by, waits=False)
     except Busy:
         return []
+    except SparkLost as lost:
+        # it is started again, and the tables wait for it; those that end it again and again have failed
+        return [
+            result for table in unit.tables if table in lost.blamed for result in _failed(engine, table, lost)
+        ]
     except (ConnectionFailed, DatabaseError):
         raise
     except Exception as error:

@@ -61,7 +61,13 @@ class Vitals:
 
 
 def tell(
-    connection: Connection, vitals: Vitals, *, workers: int, busy: int, queued: int, more: Mapping[str, float]
+    connection: Connection,
+    vitals: Vitals,
+    *,
+    workers: int,
+    busy: int,
+    queued: int,
+    more: Mapping[str, object],
 ) -> None:
     """Write them where everybody can look, in a transaction of its own."""
     connection.execute(

@@ -188,14 +188,15 @@ create or replace function pgtrickle.alter_stream_table(
     name text, query text default null, schedule text default null, refresh_mode text default null,
     status text default null, cdc_mode text default null, append_only boolean default null,
     pooler_compatibility_mode boolean default null, tier text default null,
-    diamond_consistency text default null, diamond_schedule_policy text default null
+    diamond_consistency text default null, diamond_schedule_policy text default null,
+    refresh_timeout text default null
 ) returns void
 language plpgsql
 as $$
 declare
     id bigint := pgtrickle.stream_table(name);
     asked jsonb := pgtrickle.options(schedule, refresh_mode, null, diamond_consistency,
-        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier);
+        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout);
 begin
     if schedule is null then
         asked := asked operator(pg_catalog.-) 'schedule';

@@ -170,13 +170,15 @@ create or replace function pgtrickle.create_stream_table(
     name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
-    append_only boolean default false, pooler_compatibility_mode boolean default false
+    append_only boolean default false, pooler_compatibility_mode boolean default false,
+    refresh_timeout text default null
 ) returns void
 language plpgsql
 as $$
 declare
     asked jsonb := pgtrickle.options(schedule, refresh_mode, initialize, diamond_consistency,
-        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode);
+        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
+        refresh_timeout => refresh_timeout);
     parts text[] := pgtrickle.new_name(name);
     query_view oid;
     relation_id oid;
@@ -197,7 +199,8 @@ create or replace function pgtrickle.create_stream_table_if_not_exists(
     name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
-    append_only boolean default false, pooler_compatibility_mode boolean default false
+    append_only boolean default false, pooler_compatibility_mode boolean default false,
+    refresh_timeout text default null
 ) returns void
 language plpgsql
 as $$
@@ -207,7 +210,8 @@ begin
         return;
     end if;
     perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
-        diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode);
+        diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
+        refresh_timeout);
 end
 $$;
 
@@ -216,7 +220,8 @@ create or replace function pgtrickle.create_or_replace_stream_table(
     name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
-    append_only boolean default false, pooler_compatibility_mode boolean default false
+    append_only boolean default false, pooler_compatibility_mode boolean default false,
+    refresh_timeout text default null
 ) returns void
 language plpgsql
 as $$
@@ -226,10 +231,12 @@ declare
 begin
     if existing is null then
         perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
-            diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode);
+            diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
+            refresh_timeout);
     else
         perform pgtrickle.alter_options(existing, pgtrickle.options(schedule, refresh_mode, initialize,
-            diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode));
+            diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
+            refresh_timeout => refresh_timeout));
         perform pgtrickle.alter_query(existing, query);
     end if;
 end

@@ -24,8 +24,9 @@ grant execute on function
     pgtrickle.pgt_status, pgtrickle.get_refresh_history, pgtrickle.get_staleness,
     pgtrickle.explain_refresh_mode, pgtrickle.list_sources, pgtrickle.change_buffer_sizes,
     pgtrickle.trigger_inventory, pgtrickle.worker_allocation_status, pgtrickle.version,
-    pgtrickle.schedule_seconds, pgtrickle.cron_field, pgtrickle.cron_hint, pgtrickle.check_cron,
-    pgtrickle.gated_sources, pgtrickle.is_drained, pgtrickle.waits_for to public;
+    pgtrickle.schedule_seconds, pgtrickle.timeout_seconds, pgtrickle.cron_field, pgtrickle.cron_hint, pgtrickle.check_cron,
+    pgtrickle.gated_sources, pgtrickle.is_drained, pgtrickle.waits_for,
+    pgtrickle.waits_for_spark to public;
 
 -- parts of the above that run as the caller
 grant execute on function

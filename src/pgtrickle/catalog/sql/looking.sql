@@ -20,7 +20,8 @@ select s.pgt_id, coalesce(n.nspname, s.pgt_schema) as pgt_schema, coalesce(c.rel
     s.data_timestamp, now() - s.data_timestamp as staleness, s.last_refresh_at, s.consecutive_errors,
     case when pgtrickle.may_see_errors(s.pgt_owner) then s.last_error end as last_error, s.retry_at,
     s.needs_reinit, case when pgtrickle.may_see_errors(s.pgt_owner) then s.reinit_reason end as reinit_reason,
-    s.refresh_tier, s.cdc_mode, s.append_only, s.pooler_compatibility_mode, s.created_at
+    s.refresh_tier, s.cdc_mode, s.append_only, s.pooler_compatibility_mode, s.created_at,
+    s.refresh_timeout
 from pgtrickle.pgt_stream_tables s
 left join pg_catalog.pg_class c on c.oid = s.pgt_relid
 left join pg_catalog.pg_namespace n on n.oid = c.relnamespace;

@@ -52,11 +52,44 @@ begin
 end
 $$;
 
+-- timeout_seconds: a length of time in seconds; 0 for 'none', -1 for 'default', null where nothing is asked for.
+create or replace function pgtrickle.timeout_seconds(option text, value text) returns double precision
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    given text := lower(btrim(value, E' \t\n\r'));
+    seconds double precision;
+begin
+    if given is null then
+        return null;
+    elsif given in ('default', '-1') then
+        return -1;
+    elsif given in ('none', 'off', '0') then
+        return 0;
+    elsif given ~ '^[0-9]{1,9}(\.[0-9]{1,6})?$' then
+        seconds := given;
+    else
+        begin
+            seconds := extract(epoch from given::interval);
+        exception when others then
+            seconds := null;
+        end;
+    end if;
+    if seconds is null or seconds not between 0.1 and 315576000 then
+        raise exception '%', format('%L is not a value of %s', value, option) using
+            errcode = 'invalid_parameter_value',
+            hint = 'Use a length of time from 100ms to ten years, such as 30s, 5min or 1h30m (a bare number is '
+                'seconds), ''none'' for no limit, or ''default''.';
+    end if;
+    return seconds;
+end
+$$;
+
 -- options: everything asked for, checked, as the catalog stores it; what is null was not asked for.
 create or replace function pgtrickle.options(
     schedule text, refresh_mode text, initialize boolean, diamond_consistency text,
     diamond_schedule_policy text, cdc_mode text, append_only boolean, pooler_compatibility_mode boolean,
-    tier text default null
+    tier text default null, refresh_timeout text default null
 ) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -78,7 +111,8 @@ begin
         'cdc_mode', pgtrickle.one_of('cdc_mode', cdc_mode, '{auto,trigger}'),
         'append_only', append_only,
         'pooler_compatibility_mode', pooler_compatibility_mode,
-        'refresh_tier', pgtrickle.one_of('tier', tier, '{hot,warm,cold,frozen}')
+        'refresh_tier', pgtrickle.one_of('tier', tier, '{hot,warm,cold,frozen}'),
+        'refresh_timeout', pgtrickle.timeout_seconds('refresh_timeout', refresh_timeout)
     );
 end
 $$;

@@ -61,12 +61,16 @@ as $$
 $$;
 
 create or replace function pgtrickle.raise_unanswered(name text, timeout interval) returns void
-language plpgsql immutable set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
+declare
+    waits text := pgtrickle.waits_for_spark();
 begin
     raise exception '%', format('no sidecar has refreshed %s within %s', name, timeout) using
-        errcode = 'query_canceled',
-        hint = 'Is one running? Start it with: pgtrickle run. The request stays, and is answered later.';
+        errcode = 'query_canceled', detail = coalesce(waits, ''),
+        hint = case when waits is null
+            then 'Is one running? Start it with: pgtrickle run. The request stays, and is answered later.'
+            else 'Spark is started again by itself. The request stays, and is answered then.' end;
 end
 $$;
 

@@ -225,7 +225,8 @@ begin
     options := pgtrickle.options(options ->> 'schedule', options ->> 'refresh_mode',
         (options ->> 'initialize')::boolean, options ->> 'diamond_consistency',
         options ->> 'diamond_schedule_policy', options ->> 'cdc_mode', (options ->> 'append_only')::boolean,
-        (options ->> 'pooler_compatibility_mode')::boolean, options ->> 'refresh_tier')
+        (options ->> 'pooler_compatibility_mode')::boolean, options ->> 'refresh_tier',
+        options ->> 'refresh_timeout')
         || case when options ? 'schedule' then '{}' else '{"schedule": null}'::jsonb end;
     o := jsonb_populate_record(null::pgtrickle.pgt_stream_tables, options);
     update pgtrickle.pgt_stream_tables s set
@@ -238,7 +239,8 @@ begin
         cdc_mode = coalesce(o.cdc_mode, s.cdc_mode),
         append_only = coalesce(o.append_only, s.append_only),
         pooler_compatibility_mode = coalesce(o.pooler_compatibility_mode, s.pooler_compatibility_mode),
-        refresh_tier = coalesce(o.refresh_tier, s.refresh_tier)
+        refresh_tier = coalesce(o.refresh_tier, s.refresh_tier),
+        refresh_timeout = nullif(coalesce(o.refresh_timeout, s.refresh_timeout), -1)
     where s.pgt_id = id;
 end
 $$;

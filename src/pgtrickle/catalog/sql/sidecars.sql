@@ -20,3 +20,12 @@ as $$
         coalesce(sum(i.queued), 0), coalesce(max(i.behind), 0), max(i.tick_ms)
     from pgtrickle.server_worker_inventory i where i.is_alive
 $$;
+
+-- waits_for_spark: why no sidecar can compute at the moment, in words; null if one can, or none serves.
+create or replace function pgtrickle.waits_for_spark() returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format('the sidecar waits for Spark: %s', min(i.vitals ->> 'waits_for_spark'))
+    from pgtrickle.server_worker_inventory i where i.is_alive
+    having bool_and(i.vitals ->> 'waits_for_spark' is not null)
+$$;

@@ -37,6 +37,14 @@ Tier = Annotated[
         help="hot, warm (intervals twice as long), cold (ten times), or frozen (only when asked).",
     ),
 ]
+RefreshTimeout = Annotated[
+    str | None,
+    Option(
+        "--refresh-timeout",
+        show_default=False,
+        help="Cancel a refresh that takes longer: 30s, 5min, 1h30m, none, or default (that of the sidecar).",
+    ),
+]
 NewStatus = Annotated[str | None, Option("--status", show_default=False, help="ACTIVE or SUSPENDED.")]
 
 
@@ -58,6 +66,7 @@ def create(
     schedule: Schedule = "calculated",
     mode: Mode = "AUTO",
     pooler_compatibility: PoolerCompatibility = False,
+    refresh_timeout: RefreshTimeout = None,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
@@ -69,6 +78,7 @@ def create(
         "schedule": schedule,
         "refresh_mode": mode,
         "pooler_compatibility_mode": pooler_compatibility,
+        "refresh_timeout": refresh_timeout,
     }
     notices = define.create(dsn, name, text, options)
     created = standing(dsn, name)
@@ -93,6 +103,7 @@ def alter(
     status: NewStatus = None,
     tier: Tier = None,
     pooler_compatibility: PoolerCompatibility = None,
+    refresh_timeout: RefreshTimeout = None,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
@@ -104,11 +115,13 @@ def alter(
         "status": status,
         "tier": tier,
         "pooler_compatibility_mode": pooler_compatibility,
+        "refresh_timeout": refresh_timeout,
     }
     changes: define.Options = {option: value for option, value in given.items() if value is not None}
     if not changes:
         raise BadParameter(
-            "say what to change: --query, --schedule, --mode, --tier, --status or --pooler-compatibility"
+            "say what to change: --query, --schedule, --mode, --tier, --status, --refresh-timeout or"
+            " --pooler-compatibility"
         )
     notices = define.alter(dsn, name, changes)
     altered = standing(dsn, name)

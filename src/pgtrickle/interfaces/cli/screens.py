@@ -11,6 +11,7 @@ from rich.text import Text
 
 from pgtrickle.commands.look import PastRefresh, Sidecar, Standing
 from pgtrickle.interfaces.cli import words
+from pgtrickle.model.durations import spelled
 from pgtrickle.model.stream_table import Status
 
 
@@ -67,6 +68,9 @@ def standing(table: Standing) -> RenderableType:
     ]
     if table.downgrade_reason:
         rows.append(("why FULL", table.downgrade_reason))
+    if table.refresh_timeout is not None:
+        limit = spelled(table.refresh_timeout) if table.refresh_timeout else "none"
+        rows.append(("refresh timeout", Text(limit)))
     if table.waits:
         rows.append(("waits", Text(table.waits, style="yellow")))
     rows.append(("last refresh", _last_refresh(table)))

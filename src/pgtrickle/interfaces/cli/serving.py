@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -32,6 +33,7 @@ from pgtrickle.interfaces.cli.options import (
 from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
 from pgtrickle.interfaces.cli.progress import Waiting
 from pgtrickle.interfaces.environment import memory_limit_of
+from pgtrickle.model.errors import SparkLost
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import check_writable
 from pgtrickle.postgres.pool import MOST, Pool
@@ -39,6 +41,7 @@ from pgtrickle.postgres.pooling import Pooling
 
 if TYPE_CHECKING:
     from pgtrickle.commands.run import RefreshEvent
+    from pgtrickle.pipeline.session import Spark
     from pgtrickle.refresh.engine import Engine
 
 LOOK_SECONDS = 0.2
@@ -57,6 +60,28 @@ StopTimeout = Annotated[
         "loses nothing. Without it PGTRICKLE_STOP_TIMEOUT.",
     ),
 ]
+RefreshTimeout = Annotated[
+    float,
+    Option(
+        "--refresh-timeout",
+        envvar="PGTRICKLE_REFRESH_TIMEOUT",
+        show_envvar=False,
+        min=0,
+        max=315576000,
+        help="Seconds that a refresh may take where its stream table has no refresh_timeout; then it is "
+        "cancelled. 0 is any. Without it PGTRICKLE_REFRESH_TIMEOUT.",
+    ),
+]
+TempFileLimit = Annotated[
+    str,
+    Option(
+        "--temp-file-limit",
+        envvar="PGTRICKLE_TEMP_FILE_LIMIT",
+        show_envvar=False,
+        help="How large the temporary files of a connection may become (temp_file_limit of PostgreSQL), or "
+        "none. Needs GRANT SET ON PARAMETER temp_file_limit, and a direct connection.",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     Option("--spark-conf", show_default=False, help="A setting of Spark, as key=value; may be repeated."),
@@ -72,6 +97,15 @@ CacheEntries = Annotated[
         help="How many compiled queries this process keeps; 0 keeps none.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What refreshes may take: memory here, seconds each, temporary files in PostgreSQL."""
+
+    memory_limit: int | None
+    refresh_timeout: float | None
+    temp_file_limit: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +129,8 @@ def run(
     worker_pool_size: Workers = 4,
     listen_dsn: ListenDsn = None,
     template_cache_max_entries: CacheEntries = 256,
+    refresh_timeout: RefreshTimeout = 3600.0,
+    temp_file_limit: TempFileLimit = "32GB",
     stop_timeout: StopTimeout = 30.0,
     json: Json = False,
 ) -> None:
@@ -107,7 +143,8 @@ def run(
     pool = Pool(dsn, max_connections, pooler)
     way = "through a pooler" if pool.is_pooled else "directly"
     pool.close()
-    engine = _started(dsn, spark_master, settings, path, pool, template_cache_max_entries, limit)
+    bounds = Bounds(limit, refresh_timeout or None, None if temp_file_limit == "none" else temp_file_limit)
+    engine = _started(dsn, spark_master, settings, path, pool, template_cache_max_entries, bounds)
     try:
         errors().print(
             f"Following the stream tables of {where}, connected {way},"
@@ -128,7 +165,7 @@ def _started(
     path: Spread,
     pool: Pool,
     cache_entries: int,
-    memory_limit: int | None,
+    bounds: Bounds,
 ) -> Engine:
     """An engine whose Spark is warm: no refresh should pay for that."""
     began = time.monotonic()
@@ -137,19 +174,29 @@ def _started(
         from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine, Path
 
-        spark = open_spark(master, configuration=settings)
-        spark.warm()
+        # a dead JVM is told of once, by us
+        logging.getLogger().addFilter(lambda record: record.msg != "Exception while sending command.")
+
+        def start() -> Spark:
+            spark = open_spark(master, configuration=settings)
+            spark.warm()
+            return spark
+
+        engine = Engine(
+            dsn,
+            start,
+            Path(path.value),
+            max_connections=pool.most,
+            pooling=Pooling.YES if pool.is_pooled else Pooling.NO,
+            template_cache_max_entries=cache_entries,
+            memory_limit=bounds.memory_limit,
+            refresh_timeout=bounds.refresh_timeout,
+            temp_file_limit=bounds.temp_file_limit,
+            cache_directory=host_directory(os.environ),
+        )
+        _ = engine.spark
     errors().print(f"Spark on {master} is ready after {time.monotonic() - began:.1f} s.", soft_wrap=True)
-    return Engine(
-        dsn,
-        lambda: spark,
-        Path(path.value),
-        max_connections=pool.most,
-        pooling=Pooling.YES if pool.is_pooled else Pooling.NO,
-        template_cache_max_entries=cache_entries,
-        memory_limit=memory_limit,
-        cache_directory=host_directory(os.environ),
-    )
+    return engine
 
 
 def _serve(engine: Engine, serving: Serving, *, stop_timeout: float, is_json: bool) -> None:
@@ -206,8 +253,10 @@ def _tell(event: RefreshEvent) -> None:
     if event.outcome is not None and event.outcome.action is Action.NO_DATA:
         return
     text = Text(event.at.astimezone().strftime("%H:%M:%S") + "  ", style="dim")
-    text.append(f"{_name(event) or 'the database':<30}  ", style="bold")
-    if event.error is not None:
+    text.append(f"{_name(event) or _subject(event):<30}  ", style="bold")
+    if event.note is not None:
+        text.append(event.note, style="green")
+    elif event.error is not None:
         text.append(f"error {event.error.code}: {line(event.error)}", style="red")
     elif event.outcome is not None:
         done = event.outcome
@@ -230,9 +279,16 @@ def _tell_json(event: RefreshEvent) -> None:
             "rows_deleted": done.rows_deleted if done else 0,
             "milliseconds": done.milliseconds if done else None,
             "reason": done.reason if done else None,
+            "note": event.note,
             "error": {"code": error.code, "message": error.message, "hint": error.hint} if error else None,
         }
     )
+
+
+def _subject(event: RefreshEvent) -> str:
+    """What an event is about that names no stream table."""
+    is_of_spark = event.note is not None or isinstance(event.error, SparkLost)
+    return "Spark" if is_of_spark else "the database"
 
 
 def _name(event: RefreshEvent) -> str | None:

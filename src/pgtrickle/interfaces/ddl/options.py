@@ -41,6 +41,11 @@ def _schedule(given: str | None) -> str:
     return "manual" if given is None else given
 
 
+def _text(given: str | None) -> str:
+    """Whatever PostgreSQL takes for it."""
+    return "default" if given is None else given
+
+
 _BOTH: Final[Mapping[str, Reading]] = {
     "schedule": _schedule,
     "refresh_mode": _one_of("AUTO", "DIFFERENTIAL", "FULL"),
@@ -49,6 +54,7 @@ _BOTH: Final[Mapping[str, Reading]] = {
     "cdc_mode": _one_of("auto", "trigger", "wal"),
     "append_only": _boolean,
     "pooler_compatibility_mode": _boolean,
+    "refresh_timeout": _text,
     "tier": _one_of("hot", "warm", "cold", "frozen"),
 }
 CREATE: Final[Mapping[str, Reading]] = {**_BOTH, "initialize": _boolean}

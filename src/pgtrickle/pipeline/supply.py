@@ -1,0 +1,277 @@
+"""A Spark that is there again after it has died: noticed, discarded, started anew with growing pauses.
+
+Spark may end at any time: its JVM is killed or runs out of memory, a cluster stops its context, the gateway
+breaks. Everything that uses Spark asks here for it. While a new one starts nobody waits for it with a
+transaction open: they are told `SparkLost`, which counts for no stream table.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from pgtrickle.model.errors import PgTrickleError, SparkLost
+from pgtrickle.model.stream_table import StreamTableId
+from pgtrickle.pipeline.failures import text_of
+from pgtrickle.pipeline.session import Spark
+from pgtrickle.pipeline.suspects import Suspects
+
+WATCH_SECONDS: Final = 1.0
+"""How often the watcher asks whether the JVM's process has ended."""
+ASK_SECONDS: Final = 10.0
+"""How often the JVM is asked for an answer."""
+ANSWER_SECONDS = 60.0
+"""A JVM that gives no answer for so long is frozen, and is killed."""
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 60.0
+STEADY_SECONDS: Final = 120.0
+"""A Spark that lived for so long had started well: the next one starts without a pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChange:
+    """Spark has died, could not be started, or is there again; `lost` is None in the last case."""
+
+    text: str
+    lost: SparkLost | None
+
+
+class SparkSupply:
+    """Gives out Spark, and a new one when the old one has died. Safe to use from many threads."""
+
+    def __init__(self, start: Callable[[], Spark]) -> None:
+        self._start = start
+        self._changed = threading.Condition()
+        self._spark: Spark | None = None
+        self._why: str | None = None
+        self._has_failed = False
+        self._is_closed = False
+        self._closing, self._hurry = threading.Event(), threading.Event()
+        self._cause: Exception | None = None
+        self._blamed: frozenset[StreamTableId] = frozenset()
+        self._started_at = 0.0
+        self._pauses = 0
+        self._computing: dict[object, frozenset[StreamTableId]] = {}
+        self._suspects = Suspects()
+        self._one_suspect = threading.Lock()
+        self.deaths = 0
+        self.on_change: Callable[[SparkChange], None] = lambda change: None
+
+    @property
+    def current(self) -> Spark | None:
+        """The Spark that runs now, if one was started."""
+        with self._changed:
+            return self._spark
+
+    @property
+    def why_waiting(self) -> str | None:
+        """Why there is no Spark at the moment; None if there is, or if none was asked for yet."""
+        with self._changed:
+            return self._why
+
+    def get(self) -> Spark:
+        """The Spark that runs; the first one is started now. Raises SparkLost while another one starts."""
+        with self._changed:
+            if self._why is not None:
+                raise self._lost(self._cause)
+            if self._spark is None:
+                self._use(self._start())
+            assert self._spark is not None
+            return self._spark
+
+    def wait(self, seconds: float) -> Spark:
+        """The Spark that runs, or the next one if it starts in time. For callers without a transaction."""
+        self.settle(seconds)
+        return self.get()
+
+    def settle(self, seconds: float) -> None:
+        """Where Spark has died, start the next one now; SparkLost if it does not start in time."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            if self._why is None:
+                return
+            self._has_failed = False
+            self._hurry.set()
+            while not (self._spark is not None or self._has_failed or self._is_closed):
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
+            if self._spark is None:
+                raise self._lost(self._cause)
+
+    @contextmanager
+    def computing(self, tables: frozenset[StreamTableId]) -> Iterator[Spark]:
+        """Spark for these stream tables. What fails because Spark has died is raised as SparkLost."""
+        with self._alone_if_suspect(tables):
+            spark, key = self.get(), object()
+            with self._changed:
+                self._computing[key] = tables
+            try:
+                with _checked(spark):
+                    yield spark
+            except SparkLost as lost:
+                self._note_loss(spark, spark.why_dead())
+                with self._changed:
+                    lost.blamed = self._blamed & tables
+                raise
+            else:
+                with self._changed:
+                    self._suspects.note_success(tables)
+            finally:
+                with self._changed:
+                    self._computing.pop(key, None)
+
+    def give_up(self, spark: Spark, why: str) -> None:
+        """End a Spark that does not do as it is told, and start another."""
+        self._note_loss(spark, why)
+
+    def is_isolated(self, table: StreamTableId) -> bool:
+        """Whether a stream table has ended Spark too often to compute on it now."""
+        with self._changed:
+            return self._suspects.is_isolated(table, time.monotonic())
+
+    def replace(self, spark: Spark | None) -> None:
+        """Use this Spark from now on, or none; the one before is left alone."""
+        with self._changed:
+            self._spark = spark
+
+    def close(self) -> None:
+        """Stop Spark if it was started, and start none any more."""
+        self._closing.set()
+        self._hurry.set()
+        with self._changed:
+            self._is_closed = True
+            spark, self._spark = self._spark, None
+            self._changed.notify_all()
+        if spark is not None:
+            spark.close()
+
+    @contextmanager
+    def _alone_if_suspect(self, tables: frozenset[StreamTableId]) -> Iterator[None]:
+        with self._changed:
+            is_suspect = any(map(self._suspects.is_suspect, tables))
+        if not is_suspect:
+            yield
+            return
+        with self._one_suspect:
+            yield
+
+    def _use(self, spark: Spark) -> None:
+        """Give out this Spark, and watch it; holding the lock."""
+        self._spark, self._why, self._has_failed, self._cause = spark, None, False, None
+        self._started_at = time.monotonic()
+        self._changed.notify_all()
+        if spark.has_process:
+            threading.Thread(target=self._watch, args=(spark,), name="spark watcher", daemon=True).start()
+
+    def _watch(self, spark: Spark) -> None:
+        """Notice that Spark has died while nobody computes, or that it does not answer."""
+        asked_at = time.monotonic()
+        while not self._closing.wait(WATCH_SECONDS):
+            if self.current is not spark:
+                return
+            why = spark.why_ended()
+            if why is None and time.monotonic() - asked_at >= min(ASK_SECONDS, ANSWER_SECONDS):
+                why = self._why_silent(spark)
+                asked_at = time.monotonic()
+            if why is not None and not self._closing.is_set():
+                self._note_loss(spark, why)
+                return
+
+    def _why_silent(self, spark: Spark) -> str | None:
+        """Ask for an answer in a thread of its own: one who asks a frozen JVM waits for ever."""
+        has_answered = threading.Event()
+
+        def ask() -> None:
+            with suppress(Exception):
+                spark.ask()
+            has_answered.set()
+
+        threading.Thread(target=ask, name="spark question", daemon=True).start()
+        if has_answered.wait(ANSWER_SECONDS):
+            return None
+        return f"its JVM gave no answer for {ANSWER_SECONDS:g} s"
+
+    def _note_loss(self, spark: Spark, ending: str | None) -> None:
+        """Discard a Spark that has died and start another; whoever comes first notes it for all.
+
+        Without an `ending` Spark itself goes on, and only a process that a job needed has died: that counts
+        against what computed, and nothing is started.
+        """
+        with self._changed:
+            if self._is_closed or self._spark is not spark:
+                return
+            self._blamed = self._suspects.note_death(
+                list(self._computing.values()),
+                is_out_of_memory=spark.ran_out_of_memory,
+                clock=time.monotonic(),
+            )
+            if ending is None:
+                return
+            self._spark, self._why, self._has_failed = None, ending, False
+            self.deaths += 1
+            self._pauses = 0 if time.monotonic() - self._started_at > STEADY_SECONDS else self._pauses + 1
+            lost = self._lost()
+            threading.Thread(target=self._restart, args=(spark,), name="spark starter", daemon=True).start()
+        self.on_change(SparkChange(lost.message, lost))
+
+    def _restart(self, dead: Spark) -> None:
+        dead.discard()
+        began, is_told = time.monotonic(), False
+        while not self._closing.is_set():
+            self._hurry.wait(self._pause())
+            self._hurry.clear()
+            try:
+                spark = self._start()
+            except Exception as failure:
+                self._note_failed_start(failure, is_told=is_told)
+                is_told = True
+                continue
+            with self._changed:
+                is_wanted = not self._is_closed
+                if is_wanted:
+                    self._use(spark)
+            if not is_wanted:
+                spark.close()
+                return
+            self.on_change(SparkChange(f"Spark is there again after {time.monotonic() - began:.1f} s", None))
+            return
+
+    def _pause(self) -> float:
+        return 0.0 if not self._pauses else min(FIRST_PAUSE * 2.0 ** min(self._pauses - 1, 16), LONGEST_PAUSE)
+
+    def _note_failed_start(self, failure: Exception, *, is_told: bool) -> None:
+        said = failure.message if isinstance(failure, PgTrickleError) else text_of(failure)
+        with self._changed:
+            self._why, self._has_failed = f"it cannot be started ({said.strip()})", True
+            self._cause = failure
+            self._pauses += 1
+            lost = self._lost(failure)
+            self._changed.notify_all()
+        if not is_told:
+            self.on_change(SparkChange(lost.message, lost))
+
+    def _lost(self, cause: BaseException | None = None) -> SparkLost:
+        hint = cause.hint if isinstance(cause, SparkLost) else None
+        return SparkLost(
+            f"Spark has ended: {self._why}",
+            hint=hint or "it is started again by itself; nothing is lost, and refreshes go on afterwards",
+        )
+
+
+@contextmanager
+def _checked(spark: Spark) -> Iterator[None]:
+    """Tell failures because Spark has died from others, whatever was asked of it."""
+    try:
+        yield
+    except (Py4JError, PySparkException, ConnectionError, EOFError) as failure:
+        spark.check(failure)
+        raise

@@ -1,0 +1,180 @@
+"""How long a refresh may take: one that passes its limit is cancelled in PostgreSQL and on Spark.
+
+A thread watches the refreshes that run. Past its limit a refresh has its statements cancelled, on all its
+connections, and its jobs, until it has ended: what is between two statements fails at its next one. What
+computes in the driver's JVM and does not stop there in time is ended with the JVM, which starts again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from pgtrickle.model.durations import spelled
+from pgtrickle.model.errors import RefreshTimedOut
+from pgtrickle.model.stream_table import StreamTable
+from pgtrickle.pipeline.supply import SparkSupply
+from pgtrickle.postgres.pool import Pool
+
+USUAL_SECONDS: Final = 3600.0
+"""The limit of a refresh where nothing else is asked for."""
+WATCH_SECONDS: Final = 0.2
+AGAIN_SECONDS: Final = 1.0
+"""How often what runs is cancelled again: it may have been between two statements, or two jobs."""
+GRACE_SECONDS = 30.0
+"""How long a program may go on computing in the JVM after its refresh was cancelled."""
+
+
+@dataclass(eq=False, slots=True)
+class Limit:
+    """One refresh that runs, in which thread, for how long at most, and what it does now."""
+
+    tag: str
+    seconds: float | None
+    thread: int = field(default_factory=threading.get_ident)
+    started: float = field(default_factory=time.monotonic)
+    tables: tuple[StreamTable, ...] = ()
+    doing: str = "preparing it"
+    is_over: bool = False
+    is_on_spark: bool = False
+    cancelled_at: float = 0.0
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left; None without a limit."""
+        return None if self.seconds is None else self.started + self.seconds - time.monotonic()
+
+    def error(self) -> RefreshTimedOut:
+        """What is said of a refresh past its limit."""
+        names = ", ".join(str(table.name) for table in self.tables) or "stream tables"
+        return RefreshTimedOut(
+            f"the refresh of {names} did not finish within {spelled(self.seconds or 0.0)};"
+            f" it was {self.doing}, and was cancelled",
+            hint="nothing of it was kept; if it needs that long, raise refresh_timeout of the stream table,"
+            " or --refresh-timeout of the sidecar",
+        )
+
+
+class Limits:
+    """Watches the refreshes of one engine."""
+
+    def __init__(self, pool: Pool, supply: SparkSupply, seconds: float | None = USUAL_SECONDS) -> None:
+        self._pool, self._supply, self._usual = pool, supply, seconds
+        self._current = threading.local()
+        self._numbers = count(1)
+        self._lock = threading.Lock()
+        self._running: set[Limit] = set()
+        self._has_some, self._is_closed = threading.Event(), threading.Event()
+        self._watcher: threading.Thread | None = None
+        self._interrupting: dict[Limit, threading.Thread] = {}
+
+    @property
+    def current(self) -> Limit | None:
+        """The limit of what this thread does."""
+        found: Limit | None = getattr(self._current, "limit", None)
+        return found
+
+    @contextmanager
+    def within(self) -> Iterator[Limit]:
+        """A refresh in this thread, under the usual limit until `allow` sets its own."""
+        limit = Limit(f"pgtrickle refresh {next(self._numbers)}", self._usual)
+        self._watch(limit)
+        self._current.limit = limit
+        try:
+            yield limit
+        except RefreshTimedOut:
+            raise
+        except Exception as error:
+            if limit.is_over:
+                raise limit.error() from error
+            raise
+        finally:
+            self._current.limit = None
+            with self._lock:
+                self._running.discard(limit)
+
+    def allow(self, limit: Limit, tables: Sequence[StreamTable]) -> None:
+        """Refresh these within the longest of their limits; 0 is none."""
+        asked = [self._usual if t.refresh_timeout is None else t.refresh_timeout or None for t in tables]
+        limit.tables = tuple(tables)
+        if asked:
+            limit.seconds = (
+                None if None in asked else max(seconds for seconds in asked if seconds is not None)
+            )
+
+    def doing(self, what: str) -> None:
+        """Say what the refresh of this thread does from now on."""
+        if (limit := self.current) is not None:
+            limit.doing = what
+
+    def check(self, error: BaseException | None = None) -> None:
+        """Raise if the refresh of this thread is past its limit."""
+        if (limit := self.current) is not None and limit.is_over:
+            raise limit.error() from error
+
+    @contextmanager
+    def on_spark(self) -> Iterator[str | None]:
+        """The refresh of this thread computes on Spark; gives the tag of its jobs."""
+        limit = self.current
+        if limit is None:
+            yield None
+            return
+        limit.doing, limit.is_on_spark = "computing on Spark", True
+        try:
+            yield limit.tag
+        finally:
+            limit.doing, limit.is_on_spark = "applying the result", False
+        self.check()
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._is_closed.set()
+        self._has_some.set()
+
+    def _watch(self, limit: Limit) -> None:
+        with self._lock:
+            self._running.add(limit)
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._serve, name="refresh limits", daemon=True)
+                self._watcher.start()
+        self._has_some.set()
+
+    def _serve(self) -> None:
+        while not self._is_closed.is_set():
+            with self._lock:
+                running = list(self._running)
+                if not running:
+                    self._has_some.clear()
+            if not running:
+                self._has_some.wait()
+                continue
+            for limit in running:
+                if limit.left is not None and limit.left <= 0:
+                    self._end(limit)
+            self._is_closed.wait(WATCH_SECONDS)
+
+    def _end(self, limit: Limit) -> None:
+        limit.is_over = True
+        if time.monotonic() < limit.cancelled_at + AGAIN_SECONDS:
+            return
+        limit.cancelled_at = time.monotonic()
+        self._pool.cancel(limit.thread)
+        spark = self._supply.current
+        if spark is None or not limit.is_on_spark:
+            return
+        asking = self._interrupting.get(limit)
+        if asking is None or not asking.is_alive():
+            # a JVM that is frozen would keep us waiting
+            self._interrupting = {
+                one: thread for one, thread in self._interrupting.items() if thread.is_alive()
+            }
+            asking = threading.Thread(target=spark.interrupt, args=(limit.tag,), daemon=True)
+            self._interrupting[limit] = asking
+            asking.start()
+        if limit.left is not None and limit.left < -GRACE_SECONDS:
+            self._supply.give_up(spark, "a program in it did not stop when its refresh was cancelled")

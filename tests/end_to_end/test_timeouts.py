@@ -1,0 +1,135 @@
+"""A refresh cannot run away: past its limit it is cancelled, nothing of it is kept, and it is tried again."""
+
+from __future__ import annotations
+
+import time
+
+import psycopg
+import pytest
+
+from pgtrickle.commands.look import standing
+from pgtrickle.commands.refresh import refresh
+from pgtrickle.commands.verify import verify
+from pgtrickle.embedded import SUPERUSER
+from pgtrickle.interfaces.connecting import connect as connect_python
+from pgtrickle.model.errors import RefreshTimedOut
+from pgtrickle.model.stream_table import Status
+from pgtrickle.refresh.engine import Engine, Path
+from tests.fixtures.poolers import POOL_SIZE
+from tests.fixtures.sidecars import running
+from tests.fixtures.waiting import eventually
+
+TOTALS = "select customer, count(*) as n, sum(amount) as total from orders group by customer"
+PAIRS = "select count(*) as n from orders a, orders b, orders c, orders d where a.id + b.id < c.id + d.id"
+"""A hundred million combinations, which take far longer than any limit here."""
+
+
+@pytest.fixture
+def orders(source):
+    return source(
+        "orders(id int primary key, customer int, amount int)", rows=[(i, i % 7, i * 3) for i in range(100)]
+    )
+
+
+def active(admin: psycopg.Connection) -> int:
+    """How many statements of the product run."""
+    row = admin.execute(
+        "select count(*) from pg_stat_activity where usename = 'trickle' and state = 'active'"
+        " and datname = current_database() and query not like '%tick:%'"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_query_that_runs_on_in_postgresql_is_cancelled_and_the_error_says_what_ran(
+    orders, stream_table, app, admin, engine
+):
+    table = stream_table("select 1::bigint as n", mode="FULL")
+    app.execute(
+        "select pgtrickle.alter_stream_table(%s, query => %s, refresh_timeout => '1s')", (table.name, PAIRS)
+    )
+    began = time.monotonic()
+    with pytest.raises(RefreshTimedOut) as raised:
+        refresh(engine, table.name)
+    assert time.monotonic() - began < 30
+    assert raised.value.message == (
+        f"the refresh of public.{table.name} did not finish within 1 s;"
+        " it was evaluating the query in PostgreSQL, and was cancelled"
+    )
+    eventually(lambda: active(admin) == 0)
+    assert table.rows() == [(1,)]
+    found = standing(engine.dsn, table.name)
+    assert found.consecutive_errors == 1
+    assert found.retry_at is not None
+    assert (found.last_error or "").startswith("PGT-R007")
+    app.execute("select pgtrickle.alter_stream_table(%s, query => 'select 2::bigint as n')", (table.name,))
+    refresh(engine, table.name)
+    assert table.rows() == [(2,)]
+    assert standing(engine.dsn, table.name).consecutive_errors == 0
+
+
+def test_an_apply_that_waits_for_ever_is_cancelled_and_nothing_is_half_applied(
+    orders, stream_table, app, engine, database
+):
+    table = stream_table(TOTALS)
+    before = sorted(table.rows(), key=repr)
+    app.execute("update orders set amount = amount + 1")
+    app.execute("select pgtrickle.alter_stream_table(%s, refresh_timeout => '10s')", (table.name,))
+    with database.connect(SUPERUSER) as holder:
+        holder.execute(f"select from {table.name} for update")
+        with pytest.raises(RefreshTimedOut, match=r"within 10 s; it was applying the result"):
+            refresh(engine, table.name)
+        assert sorted(table.rows(), key=repr) == before
+    app.execute("select pgtrickle.alter_stream_table(%s, refresh_timeout => 'default')", (table.name,))
+    refresh(engine, table.name)
+    table.equals_its_query()
+    verify(engine, table.name)
+
+
+def test_a_job_that_reads_for_too_long_is_cancelled_on_spark_and_in_its_tasks(
+    orders, stream_table, app, admin, dsn, spark
+):
+    admin.execute(
+        "create function slowly(int) returns int language plpgsql immutable as"
+        " 'begin perform pg_sleep(0.3); return $1; end'"
+    )
+    engine = Engine(dsn, lambda: spark, Path.DISTRIBUTED, max_connections=POOL_SIZE, refresh_timeout=4)
+    app.execute("select pgtrickle.create_stream_table('slowly', 'select slowly(id) as id from orders', null)")
+    with pytest.raises(RefreshTimedOut, match=r"within 4 s"):
+        refresh(engine, "slowly")
+    eventually(lambda: active(admin) == 0, seconds=30)
+    assert standing(dsn, "slowly").consecutive_errors == 1
+    engine._spark = None
+    engine.close()
+
+
+def test_timeouts_in_a_row_suspend_a_table_and_leave_the_others_alone(orders, stream_table, app, engine):
+    other = stream_table("select max(id) as m from orders", mode="FULL")
+    app.execute(
+        "select pgtrickle.create_stream_table('pairs', %s, '1s', 'FULL', refresh_timeout => '500ms')",
+        (PAIRS,),
+    )
+    app.execute("select pgtrickle.alter_stream_table(%s, schedule => '1s')", (other.name,))
+    with running(engine, max_errors=2) as sidecar:
+        eventually(lambda: standing(engine.dsn, "pairs").status is Status.SUSPENDED)
+        app.execute("insert into orders values (1000, 1, 1)")
+        eventually(lambda: other.rows() == [(1000,)])
+    assert {type(error) for error in sidecar.errors()} == {RefreshTimedOut}
+
+
+def test_a_limit_is_set_in_sql_in_python_and_in_statements_and_goes_back_to_the_default(
+    orders, app, dsn, database
+):
+    app_dsn = database.dsn("app")
+    with connect_python(app_dsn) as trickle:
+        trickle.create_stream_table("totals", TOTALS, None, refresh_timeout="1h30m")
+        assert trickle.status("totals").refresh_timeout == 5400
+        for given, seconds in (("5min", 300), ("250ms", 0.25), ("90", 90), ("none", 0), ("default", None)):
+            trickle.alter_stream_table("totals", refresh_timeout=given)
+            assert trickle.status("totals").refresh_timeout == seconds
+    app.execute("select pgtrickle.alter_stream_table('totals', refresh_timeout => '2 minutes')")
+    app.execute("select pgtrickle.alter_stream_table('totals', schedule => '5s')")
+    assert standing(dsn, "totals").refresh_timeout == 120
+    for wrong in ("soon", "-5s", "1ms", "'; drop"):
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="is not a value of refresh_timeout"):
+            app.execute("select pgtrickle.alter_stream_table('totals', refresh_timeout => %s)", (wrong,))
