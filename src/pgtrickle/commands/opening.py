@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pgtrickle.catalog.install import check_installed
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, UnknownStreamTable
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect, connect_as_author, refused
+from pgtrickle.postgres.limits import limit_behind
 
 
 @contextmanager
@@ -43,6 +44,10 @@ def _telling(connection: Connection) -> Iterator[None]:
 
 def told(connection: Connection, error: DatabaseError) -> PgTrickleError:
     """The error in our words: a lost connection, or what PostgreSQL refused."""
+    if connection.closed and (limit := limit_behind(error)):
+        return ConnectionFailed(
+            f"the server closed the connection because of {limit}", hint=f"raise {limit}, then try again"
+        )
     if connection.closed:
         return ConnectionFailed("the server closed the connection", hint="check that it runs, then try again")
     return refused(error)

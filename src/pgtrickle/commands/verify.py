@@ -14,7 +14,7 @@ from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.postgres.statements import load
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.session import evaluate_as_author
+from pgtrickle.refresh.session import evaluating_query
 from pgtrickle.refresh.story import brought_up_to_date
 from pgtrickle.scheduler.definitions import graph_of
 from pgtrickle.scheduler.units import groups
@@ -51,7 +51,6 @@ def verify(engine: Engine, name: str | None) -> list[Verified]:
 
 def _compared(connection: Connection, table: StreamTable, query: str) -> Verified:
     clock = time.perf_counter()
-    evaluate_as_author(connection, table.settings)
     columns = _columns(connection, table)
     comparison = sql.SQL(cast(Any, load("pgtrickle.commands", "sql/compare.sql"))).format(
         table=sql.Identifier(table.name.schema, table.name.name),
@@ -60,7 +59,8 @@ def _compared(connection: Connection, table: StreamTable, query: str) -> Verifie
         compared=sql.SQL(", ").join(sql.SQL(cast(Any, match)) for match in table.match_columns),
         shown=sql.Literal(SHOWN),
     )
-    rows = connection.execute(comparison).fetchall()
+    with evaluating_query(connection, table.settings):
+        rows = connection.execute(comparison).fetchall()
     if rows:
         raise _diverged(table, rows)
     count = connection.execute(

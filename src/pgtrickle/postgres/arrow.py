@@ -71,7 +71,8 @@ def read_batches(
 
     With `parameters`, which are placed into the text by the client, a literal `%` is written `%%`.
     """
-    body = _with_bits(sql.SQL(query) if isinstance(query, str) else query, schema)
+    encoding = connection.info.parameter_status("server_encoding") or ""
+    body = _legible(sql.SQL(query) if isinstance(query, str) else query, schema, encoding)
     statement = sql.SQL("copy ({}) to stdout (format csv, encoding 'UTF8')").format(body)
     with connection.cursor() as cursor, cursor.copy(statement, parameters) as copy:
         for chunk in _chunks(connection, copy, chunk_bytes):
@@ -85,14 +86,20 @@ _BITS: Final[dict[pa.DataType, tuple[str, str]]] = {
 """Which function gives the bits of a float, and their form: its digits are as many as a setting says."""
 
 
-def _with_bits(query: sql.Composable, schema: pa.Schema) -> sql.Composable:
-    """The query with its floats as the hexadecimal digits of their bits."""
-    if not any(field.type in _BITS for field in schema):
+_AMBIGUOUS: Final = frozenset({"EUC_JP", "EUC_TW"})
+"""Encodings with characters that become the same in UTF-8."""
+
+
+def _legible(query: sql.Composable, schema: pa.Schema, encoding: str) -> sql.Composable:
+    """The query with its floats as the digits of their bits; raises at a text that UTF-8 would change."""
+    forms = {kind: f"encode({function}({{}}), 'hex')" for kind, (function, _) in _BITS.items()}
+    if encoding in _AMBIGUOUS:
+        forms[pa.string()] = "pgtrickle.same_in_utf8({})"
+    if not any(field.type in forms for field in schema):
         return query
     names = [sql.SQL(f"c{number}") for number in range(len(schema))]
     columns = [
-        sql.SQL(f"encode({_BITS[field.type][0]}({{}}), 'hex')").format(name) if field.type in _BITS else name
-        for name, field in zip(names, schema, strict=True)
+        sql.SQL(forms.get(field.type, "{}")).format(name) for name, field in zip(names, schema, strict=True)
     ]
     listed = sql.SQL(", ")
     return sql.SQL("select {} from ({}) as q({})").format(listed.join(columns), query, listed.join(names))

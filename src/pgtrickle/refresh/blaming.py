@@ -6,6 +6,7 @@ from pgtrickle.catalog.dependencies import ground_state
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, RefreshFailed, SparkLost
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.postgres.connection import DatabaseError
+from pgtrickle.postgres.limits import limit_behind
 from pgtrickle.postgres.preparing import is_in_order, is_outdated_plan
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
@@ -39,6 +40,11 @@ def check_ground(engine: Engine, session: Session, table: StreamTable, error: Ex
     if isinstance(error, SparkLost):
         raise error
     if session.is_lost:
+        if limit := limit_behind(error):
+            raise RefreshFailed(
+                f"the refresh of {table.name} was ended by {limit}; nothing of it was kept",
+                hint=f"raise {limit} for the role of the sidecar",
+            ) from error
         raise ConnectionFailed(
             "the connection was lost during a refresh, of which nothing was kept", hint="refresh again"
         ) from error

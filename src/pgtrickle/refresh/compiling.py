@@ -11,6 +11,7 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceKind
 from pgtrickle.model.stream_table import RefreshMode, RelationId, StreamTable
 from pgtrickle.plan.analysis.context import Definition, refuse
+from pgtrickle.plan.array_casts import makes_arrays
 from pgtrickle.plan.clock import clock_functions
 from pgtrickle.plan.compiled import compiled, regenerated
 from pgtrickle.plan.following import Following
@@ -118,6 +119,9 @@ def _compiled(
     if table.mode is RefreshMode.FULL:
         return None, "FULL was asked for"
     try:
+        texts = [definition.query, *definition.views.values()]
+        if ("array_nulls", "off") in table.settings and makes_arrays(texts):
+            raise UnsupportedQuery("it makes arrays from text, and was created under array_nulls = off")
         barrier = security_barrier(connection, views)
         if barrier is not None:
             # we would evaluate expressions on rows that it hides, and an error can quote them

@@ -11,7 +11,7 @@ from pgtrickle.plan.program import Output
 from pgtrickle.postgres.connection import sql
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.differential import Effect
-from pgtrickle.refresh.session import Session
+from pgtrickle.refresh.session import Session, evaluating_query
 
 
 def recompute(session: Session, table: StreamTable, found: Compilation) -> Effect:
@@ -21,7 +21,8 @@ def recompute(session: Session, table: StreamTable, found: Compilation) -> Effec
     target = sql.Identifier(staging.schema, staging.name)
     query = sql.SQL(cast(Any, found.answer.rstrip().removesuffix(";")))
     session.write.execute(sql.SQL("truncate {}").format(target))
-    session.write.execute(sql.SQL("insert into {} {}").format(target, query))
+    with evaluating_query(session.write, table.settings):
+        session.write.execute(sql.SQL("insert into {} {}").format(target, query))
     applied = replace_from_query_staging(session.write, table.name, table.match_columns, columns, staging)
     session.write.execute(sql.SQL("truncate {}").format(target))
     return Effect(applied, applied.inserted + applied.deleted)

@@ -19,12 +19,20 @@ from pgtrickle.model.errors import RefreshFailed
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, DatabaseError, set_locally, sql
-from pgtrickle.postgres.settings import MEANING, SAFE_PATH, TRANSPORT, Settings, evaluation, is_legible
+from pgtrickle.postgres.settings import (
+    ARRAY_NULLS,
+    MEANING,
+    SAFE_PATH,
+    TRANSPORT,
+    Settings,
+    evaluation,
+    is_legible,
+)
 
 LOCK_TIMEOUT = "5s"
 _SAVEPOINT: Final = "savepoint reads"
 
-__all__ = ["LOCK_TIMEOUT", "Session", "Settings", "alone", "evaluate_as_author", "together"]
+__all__ = ["LOCK_TIMEOUT", "Session", "Settings", "alone", "evaluating_query", "together"]
 
 
 @dataclass(slots=True)
@@ -140,6 +148,18 @@ def evaluate_as_author(connection: Connection, settings: Settings) -> None:
             f"a setting under which the stream table was created cannot be applied: {message}",
             hint="alter its query in a session with other settings: those are recorded then",
         ) from error
+
+
+@contextmanager
+def evaluating_query(connection: Connection, settings: Settings) -> Iterator[None]:
+    """The same for a whole query, of which nothing is sent to us: `array_nulls` is the author's too."""
+    evaluate_as_author(connection, settings)
+    is_other = (ARRAY_NULLS, "off") in settings
+    if is_other:
+        set_locally(connection, {ARRAY_NULLS: "off"})
+    yield
+    if is_other:
+        set_locally(connection, {ARRAY_NULLS: TRANSPORT[ARRAY_NULLS]})
 
 
 def alone(write: Connection, read: Connection, relations: Sequence[RelationName]) -> Session:

@@ -55,7 +55,7 @@ $$;
 
 -- capture_body: the trigger function of a source, for the buffer that is active.
 -- The application must go on writing whatever happens to the table or to us, so nothing in the function may
--- fail. What it calls and writes to is in pgtrickle_changes, and a DROP SCHEMA … CASCADE takes its triggers
+-- fail. What it calls and writes to is in pgtrickle_changes, and a DROP SCHEMA ... CASCADE takes its triggers
 -- along; anything less is noticed before it is used:
 --   * It first asks, by functions of PostgreSQL alone, whether it may call capture_state.
 --   * capture_state says whether a change can be captured (0), can only be marked (1), or leaves nothing (2).

@@ -19,3 +19,15 @@ as $$
     )
     select b.id from below b order by b.depth desc limit 1
 $$;
+
+-- same_in_utf8: the text itself; raises 22P05 where it would come back from UTF-8 as another one.
+create or replace function pgtrickle.same_in_utf8(value text) returns text
+language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if convert_from(convert_to(value, 'UTF8'), 'UTF8') collate "C" <> value collate "C" then
+        raise exception 'a text has characters that UTF-8 does not tell apart' using errcode = '22P05';
+    end if;
+    return value;
+end
+$$;

@@ -1,5 +1,6 @@
 -- describe_columns: the columns of relations with the types below their domains.
--- Parameter: the ids of the relations. One row per live column, in order.
+-- Parameter: the ids of the relations. One row per live column, in order. The last but one is whether texts
+-- are ordered by the bytes that they have in UTF-8: in other encodings bytes have another order than there.
 select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
     format_type(b.oid, m.typmod),
     format_type(b.oid, null), b.typtype, b.typcategory,
@@ -10,7 +11,8 @@ select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
     coalesce(l.collisdeterministic, true),
     coalesce(case l.collprovider when 'd' then d.is_bytewise
         when 'c' then l.collcollate in ('C', 'POSIX')
-        when 'b' then coalesce(to_jsonb(l) ->> 'colllocale', '') in ('C', 'C.UTF-8') end, false),
+        when 'b' then coalesce(to_jsonb(l) ->> 'colllocale', '') in ('C', 'C.UTF-8') end, false)
+        and getdatabaseencoding() in ('UTF8', 'LATIN1', 'SQL_ASCII'),
     case when t.typtype = 'd' then format_type(t.oid, null) end
 from pg_attribute a
 join pg_type t on t.oid = a.atttypid

@@ -1,0 +1,22 @@
+"""Which setting of the server ended a connection, or cancelled a statement."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import psycopg
+
+_BY_SQLSTATE: Final = {
+    "25P03": "idle_in_transaction_session_timeout",
+    "25P04": "transaction_timeout",
+    "57P05": "idle_session_timeout",
+}
+
+
+def limit_behind(error: BaseException | None) -> str | None:
+    """The timeout by which the server closed the connection; None if that was not why."""
+    while error is not None:
+        if isinstance(error, psycopg.Error) and error.sqlstate in _BY_SQLSTATE:
+            return _BY_SQLSTATE[error.sqlstate]
+        error = error.__cause__ or error.__context__
+    return None
