@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pgtrickle.model.errors import Busy
 from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, refused
+from pgtrickle.postgres.locking import is_contention
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def repair(connection: Connection, source: RelationId) -> None:
         with connection.transaction():
             row = connection.execute("select pgtrickle.repair_source(%s)", (source,)).fetchone()
     except DatabaseError as error:
-        if error.sqlstate == Busy.sqlstate:
+        if is_contention(error):
             refusal = refused(error)
             raise Busy(refusal.message, hint=refusal.hint) from error
         raise refused(error) from error

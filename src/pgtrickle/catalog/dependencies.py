@@ -11,8 +11,8 @@ from pgtrickle.catalog.differences import Change, difference, ground_difference
 from pgtrickle.model.errors import Busy, CommandRefused, RightLost, SourceChanged
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, refused
+from pgtrickle.postgres.locking import is_contention
 
-SERIALIZATION_FAILURE: Final = "40001"
 GRANT: Final = "grant the right again, or drop the stream table"
 HOLD_WAITING: Final = """
 select s.ground_error, exists (
@@ -109,7 +109,7 @@ def reanalyse(connection: Connection, table: StreamTableId, reason: str) -> None
             alert(connection, "reinitialize_needed", pgt_id=table, reason=reason)
     except DatabaseError as error:
         refusal: CommandRefused = refused(error)
-        if error.sqlstate in (Busy.sqlstate, SERIALIZATION_FAILURE):
+        if is_contention(error):
             raise Busy(refusal.message, hint=refusal.hint) from error
         raise SourceChanged(f"{reason}: {refusal.message}", hint=refusal.hint) from error
 
@@ -151,7 +151,7 @@ def _compared(connection: Connection, table: StreamTableId, *, waits: bool) -> t
                 _stop(connection, table, "; ".join(change.what for change in changes[:3]))
             return changes
     except DatabaseError as error:
-        if error.sqlstate in (Busy.sqlstate, SERIALIZATION_FAILURE):
+        if is_contention(error):
             raise Busy(
                 "the stream table is being refreshed or altered", hint="try again in a moment"
             ) from error

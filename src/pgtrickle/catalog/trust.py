@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from pgtrickle.model.errors import CommandRefused, RightLost, SourceChanged
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
-from pgtrickle.postgres.connection import Connection, sql
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.locking import ROW_EXCLUSIVE, lock_tables
 
 
 def untrusted_reads(
@@ -35,8 +36,7 @@ def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
 
     Triggers and constraints cannot be added while we hold the lock, so what was checked stays true.
     """
-    names = sql.SQL(", ").join(sql.Identifier(table.name.schema, table.name.name) for table in tables)
-    connection.execute(sql.SQL("lock table {} in row exclusive mode").format(names))
+    lock_tables(connection, (table.name for table in tables), ROW_EXCLUSIVE)
     rows = connection.execute(
         "select (select string_agg(code, '; ') from pgtrickle.untrusted_code(t.id) code),"
         " (select string_agg(lost, '; ') from pgtrickle.lost_rights(t.pgt_id) lost),"

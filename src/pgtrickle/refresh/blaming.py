@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pgtrickle.catalog.dependencies import ground_state
-from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, RefreshFailed, SparkLost
+from pgtrickle.model.errors import Busy, ConnectionFailed, PgTrickleError, RefreshFailed, SparkLost
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.postgres.connection import DatabaseError
 from pgtrickle.postgres.limits import limit_behind
+from pgtrickle.postgres.locking import is_contention
 from pgtrickle.postgres.preparing import is_in_order, is_outdated_plan
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
@@ -25,6 +26,8 @@ SEVERAL = "let the subquery give one row for each row around it: aggregate it, o
 
 ADVICE = {QUERY_CANCELED: ENDLESS, CARDINALITY_VIOLATION: SEVERAL}
 
+AGAIN = "try again in a moment"
+
 
 class Altered(Exception):
     """A source was altered after the query was compiled, or refreshed after it was compared."""
@@ -33,8 +36,8 @@ class Altered(Exception):
 def check_ground(engine: Engine, session: Session, table: StreamTable, error: Exception) -> None:
     """Raise where the table is not to blame.
 
-    The connection or Spark was lost, a plan was kept for too long, something that the table relies on was
-    altered, or the refresh has passed its limit and was cancelled.
+    The connection or Spark was lost, another session was in the way, a plan was kept for too long, something
+    that the table relies on was altered, or the refresh has passed its limit and was cancelled.
     """
     engine.limits.check(error)
     if isinstance(error, SparkLost):
@@ -47,6 +50,10 @@ def check_ground(engine: Engine, session: Session, table: StreamTable, error: Ex
             ) from error
         raise ConnectionFailed(
             "the connection was lost during a refresh, of which nothing was kept", hint="refresh again"
+        ) from error
+    if is_contention(error):
+        raise Busy(
+            f"{table.name} met another session that locks or alters the same tables", hint=AGAIN
         ) from error
     if is_outdated_plan(error):
         engine.pool.renew()

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pgtrickle.model.errors import Busy, PgTrickleError, RefreshFailed
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.postgres.connection import Connection, DatabaseError, sql
+from pgtrickle.postgres.locking import is_contention
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import LOCK_TIMEOUT
@@ -56,7 +57,7 @@ def _compare(connection: Connection, source: Source) -> None:
 
 
 def _unreadable(source: Source, error: DatabaseError) -> PgTrickleError:
-    if error.sqlstate == Busy.sqlstate:
+    if is_contention(error):
         return Busy(f"{source.name} is locked by another session", hint="try again in a moment")
     message = (error.diag.message_primary or str(error)).strip()
     hint = _HINTS.get(error.sqlstate or "", "").format(name=source.name) or error.diag.message_hint

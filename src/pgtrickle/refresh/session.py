@@ -19,6 +19,7 @@ from pgtrickle.model.errors import RefreshFailed
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, DatabaseError, set_locally, sql
+from pgtrickle.postgres.locking import ACCESS_SHARE, lock_tables
 from pgtrickle.postgres.settings import (
     ARRAY_NULLS,
     MEANING,
@@ -31,6 +32,9 @@ from pgtrickle.postgres.settings import (
 
 LOCK_TIMEOUT = "5s"
 _SAVEPOINT: Final = "savepoint reads"
+_SET_LOCALLY: Final = sql.SQL("set local lock_timeout = {}; set local search_path = {}").format(
+    sql.Literal(LOCK_TIMEOUT), sql.SQL(SAFE_PATH)
+)
 
 __all__ = ["LOCK_TIMEOUT", "Session", "Settings", "alone", "evaluating_query", "together"]
 
@@ -181,13 +185,10 @@ def _begun(connection: Connection, relations: Sequence[RelationName]) -> tuple[F
     TRUNCATE and rewriting ALTERs do not keep old rows for old snapshots, so the sources are locked
     before the snapshot is taken. Its clock is the transaction's own, which SQL in it reads too.
     """
-    connection.execute(
-        "select set_config('lock_timeout', %s, true), set_config('search_path', %s, true)",
-        (LOCK_TIMEOUT, SAFE_PATH),
-    )
+    # not by a query: that would take the snapshot before the locks
+    connection.execute(_SET_LOCALLY)
     if relations:
-        names = sql.SQL(", ").join(sql.Identifier(r.schema, r.name) for r in relations)
-        connection.execute(sql.SQL("lock table {} in access share mode").format(names))
+        lock_tables(connection, relations, ACCESS_SHARE)
     row = connection.execute("select pg_current_snapshot()::text, now()").fetchone()
     assert row is not None
     return Frontier.parse(row[0]), row[1]

@@ -25,6 +25,7 @@ REPORTER: Final = "reporter"
 """Owns the stream tables whose rights are revoked."""
 SETTLED_WITHIN: Final = 40.0
 """Seconds in which every stream table must be right, or say why it is not."""
+LOADED_WITHIN: Final = 120.0
 
 STREAM_TABLES: Final = {
     "by_customer": (
@@ -158,11 +159,15 @@ class Arena:
         return "\n".join(found[:10]) or None
 
 
+# nobody but pgtrickle shares the arena with the application
+_OURS: Final = re.compile("pgtrickle|timeout|deadlock")
+
+
 def _blame(error: psycopg.Error) -> str | None:
     text = f"{error} {error.diag.context or ''}"
     if "is a stream table and cannot be written" in text:
         return None
-    return f"the application failed: {text}" if "pgtrickle" in text or "timeout" in text else None
+    return f"the application failed: {text}" if _OURS.search(text) else None
 
 
 @contextmanager
@@ -210,7 +215,7 @@ def _create(admin: psycopg.Connection) -> None:
 def play(ready: Arena, batches: Sequence[Batch]) -> Finding | None:
     """One round in a new arena: batches of statements, each followed by a comparison of everything."""
     settling = Settling(ready)
-    problem = settling.wait()
+    problem = settling.wait(LOADED_WITHIN)
     for number, batch in enumerate(batches):
         for step in batch:
             problem = problem or ready.act(step)
@@ -230,9 +235,9 @@ class Settling:
 
     ready: Arena
 
-    def wait(self, *, resumes: bool = False) -> str | None:
+    def wait(self, seconds: float = SETTLED_WITHIN, *, resumes: bool = False) -> str | None:
         """What is still wrong when time is up; None if nothing is."""
-        deadline = time.monotonic() + SETTLED_WITHIN
+        deadline = time.monotonic() + seconds
         pause = threading.Event()
         if resumes:
             self._resume()
