@@ -1,7 +1,8 @@
-"""`python -m bench.reach`: one changed row that reaches a thousand to ten million rows, in a small heap.
+"""`python -m bench.reach`: changes of few rows that reach many, in a small heap.
 
-Each shape is followed once for each reach, in a process of its own Spark with the heap given. What is
-written down is the time, the path, and the peak of the memory of Python and of the JVM.
+`shapes` follows one changed row that reaches nine tenths of a thousand to ten million rows. `tpch` follows
+the harsh changes of TPC-H, with renamed nations and changed keys, by all 22 queries. What is printed is the
+time, the peak of the memory of Python and of the JVM, and what the history says.
 """
 
 from __future__ import annotations
@@ -15,16 +16,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import psycopg
 import typer
 
 import pgtrickle
 from bench.stage import SETTINGS
+from pgtrickle.catalog.tables import find
 from pgtrickle.embedded import Server, bundled_binaries
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.pipeline.session import open_spark
+from pgtrickle.plan.explaining import missing_indexes
+from pgtrickle.refresh.preparing import prepared
+from tests.tpch.answers import assert_answers
+from tests.tpch.harsh import harsh
+from tests.tpch.loading import TABLES, create_tables, fill_tables
+from tests.tpch.published import NAMES, query
 
 SHAPES: Final[Mapping[str, tuple[str, str]]] = {
     "join": (
@@ -123,26 +131,103 @@ def fill(connection: psycopg.Connection[Any], facts: int) -> None:
     connection.execute("vacuum analyze facts")
 
 
-def main(
+@contextmanager
+def place(heap: str) -> Iterator[tuple[Trickle, psycopg.Connection[Any]]]:
+    """A server and a Spark with that heap."""
+    with tempfile.TemporaryDirectory(prefix="pgtrickle-reach-") as directory:
+        Path(directory).chmod(0o755)
+        with (
+            Server(Path(directory) / "server", bundled_binaries(), SETTINGS) as server,
+            open_spark(configuration={"spark.driver.memory": heap}) as spark,
+            pgtrickle.connect(server.dsn(), spark.large) as trickle,
+            psycopg.connect(server.dsn(), autocommit=True) as connection,
+        ):
+            trickle.install()
+            yield trickle, connection
+
+
+Heap = Annotated[str, typer.Option(help="The heap of Spark's driver.")]
+app = typer.Typer()
+
+
+@app.command()
+def shapes(
     reach: Annotated[list[int] | None, typer.Option(help="How many facts there are.")] = None,
     shape: Annotated[list[str] | None, typer.Option(help=f"Which of {', '.join(SHAPES)}.")] = None,
-    heap: Annotated[str, typer.Option(help="The heap of Spark's driver.")] = "1g",
+    heap: Heap = "1g",
 ) -> None:
-    """Follow each shape at each reach, and print what it took."""
-    print(f"{'shape':10} {'facts':>12} {'seconds':>9} {'Python MB':>10} {'JVM MB':>8}  how", flush=True)
+    """Follow each shape at each reach."""
+    _say("what", "rows", "seconds", "Python MB", "JVM MB", "how")
     for facts in reach or (1_000, 100_000, 1_000_000, 10_000_000):
-        with tempfile.TemporaryDirectory(prefix="pgtrickle-reach-") as directory:
-            Path(directory).chmod(0o755)
-            with (
-                Server(Path(directory) / "server", bundled_binaries(), SETTINGS) as server,
-                open_spark(configuration={"spark.driver.memory": heap}) as spark,
-                pgtrickle.connect(server.dsn(), spark.large) as trickle,
-                psycopg.connect(server.dsn(), autocommit=True) as connection,
-            ):
-                trickle.install()
-                fill(connection, facts)
-                for name in shape or SHAPES:
-                    _follow(trickle, connection, name, facts)
+        with place(heap) as (trickle, connection):
+            fill(connection, facts)
+            for name in shape or SHAPES:
+                _follow(trickle, connection, name, facts)
+
+
+@app.command()
+def tpch(
+    scale: Annotated[float, typer.Option(help="1 is six million lineitems.")] = 0.1,
+    cycles: Annotated[int, typer.Option(help="How many windows are followed.")] = 1,
+    rows: Annotated[int, typer.Option(help="About how many rows a statement changes.")] = 20,
+    heap: Heap = "2g",
+) -> None:
+    """Follow the harsh changes by all 22 queries, and compare each with PostgreSQL's own answer."""
+    _say("what", "rows", "seconds", "Python MB", "JVM MB", "how")
+    queries = [query(name, scale) for name in NAMES]
+    with place(heap) as (trickle, connection):
+        create_tables(connection)
+        fill_tables(connection, scale)
+        connection.execute("vacuum analyze")
+        for asked in queries:
+            trickle.create_stream_table(asked.name, asked.text, None)
+        _create_indexes(trickle, connection)
+        for asked in queries:
+            _measure(trickle, asked.name, 0)
+        for cycle in range(cycles):
+            before = _written(connection)
+            for transaction in harsh(cycle, rows):
+                with connection.transaction():
+                    for statement in transaction:
+                        connection.execute(cast(Any, statement))
+            changed = _written(connection) - before
+            for asked in queries:
+                _measure(trickle, asked.name, changed)
+            for asked in queries:
+                assert_answers(connection, asked.name, asked)
+            print(f"all {len(queries)} are exact after {changed:,} changed rows", flush=True)
+
+
+def _create_indexes(trickle: Trickle, connection: psycopg.Connection[Any]) -> None:
+    """What `explain` asks for."""
+    engine = trickle.engine
+    wanted: dict[str, None] = {}
+    for standing in trickle.list():
+        with engine.connection() as catalog:
+            table = find(catalog, str(standing.name))
+        _, found = prepared(engine, table.id)
+        program = found.compiled.program(found.compiled.sources) if found.compiled else None
+        wanted |= dict.fromkeys(missing_indexes(program) if program else [])
+        engine.forget(table.id)
+    for index in wanted:
+        connection.execute(cast(Any, index))
+    connection.execute("vacuum analyze")
+
+
+def _written(connection: psycopg.Connection[Any]) -> int:
+    connection.execute("select pg_stat_force_next_flush()")
+    row = connection.execute(
+        "select sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint from pg_stat_user_tables"
+        " where relname = any (%s)",
+        (list(TABLES),),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _say(*cells: str) -> None:
+    what, rows, seconds, python, jvm, how = cells
+    print(f"{what:10} {rows:>12} {seconds:>9} {python:>10} {jvm:>8}  {how}", flush=True)
 
 
 def _follow(trickle: Trickle, connection: psycopg.Connection[Any], name: str, facts: int) -> None:
@@ -163,9 +248,8 @@ def _measure(trickle: Trickle, name: str, facts: int) -> None:
         clock = time.perf_counter()
         outcome = trickle.refresh(name)
         took = time.perf_counter() - clock
-    memory = f"{used.python:>10,.0f} {used.jvm:>8,.0f}"
-    print(f"{name:10} {facts:>12,} {took:>9.1f} {memory}  {outcome.reason}", flush=True)
+    _say(name, f"{facts:,}", f"{took:.1f}", f"{used.python:,.0f}", f"{used.jvm:,.0f}", outcome.reason)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()
