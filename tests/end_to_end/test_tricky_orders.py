@@ -42,6 +42,7 @@ def test_the_order_of_a_subquery_reaches_what_depends_on_it(tables, followed):
             " order by k, id desc) o group by k) q on q.k = p.k",
             "select id, array(select i.id from item i where i.k = price.k order by x, id) as a from price",
             "select id, unnest(arr) as v from item order by x, id limit 3",
+            "select v from (values (3), (1), (2)) s(v) limit 2",
             "select array_agg(v) as a from (select unnest(arr) as v from item order by id desc) s",
         ),
         Action.DIFFERENTIAL,

@@ -116,7 +116,9 @@ def _compiled(definition: Definition, typer: Typer) -> Compiled:
 
 def _shape(block: Block, definition: Definition, context: Context) -> Shape:
     top = block.operator
-    if isinstance(top, Top) and not top.partition:
+    # rows that the query spells out have an order, and never change
+    is_constant = not any(isinstance(part, Scan) for part in top.walk())
+    if isinstance(top, Top) and not top.partition and not is_constant:
         grouped = _grouped(replace(block, operator=top.child), definition)
         if grouped is None or not _is_mergeable(grouped.aggregate) or not grouped.aggregate.keys:
             return Ordered(block, definition.outputs, context)
