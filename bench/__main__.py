@@ -18,6 +18,7 @@ from bench.creating_under_load import creating_under_load
 from bench.distributed_read import distributed_read
 from bench.figures import Figure
 from bench.first_load import first_load
+from bench.ground_polls import ground_polls
 from bench.idle_tick import idle_tick
 from bench.machine import load, machine
 from bench.many_ticks import many_ticks
@@ -40,6 +41,7 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "refresh_growth": refresh_growth,
     "idle_tick": idle_tick,
     "many_ticks": many_ticks,
+    "ground_polls": ground_polls,
     "creating_under_load": creating_under_load,
     "second_sidecar": second_sidecar,
     "chains": chains,

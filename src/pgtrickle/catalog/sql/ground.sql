@@ -56,18 +56,18 @@ as $$
     where p.oid = function_id and p.prosqlbody is null
 $$;
 
--- check_reading_functions: refuse a query with a function that reads tables: their changes would go unnoticed.
-create or replace function pgtrickle.check_reading_functions(query_view oid, reader oid) returns void
+-- check_reading_functions: refuse a stream table whose recorded ground has a function that reads tables: their
+-- changes would go unnoticed.
+create or replace function pgtrickle.check_reading_functions(id bigint) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     found record;
 begin
-    select o.objid::regprocedure::text as function, pgtrickle.printed(r.id) as relation into found
-    from pgtrickle.ground_objects(query_view, reader) o
-    cross join lateral pgtrickle.read_relations(o.objid) r(id)
-    where o.classid = 'pg_proc'::regclass
-    order by o.objid, r.id limit 1;
+    select g.name as function, pgtrickle.printed(r.id) as relation into found
+    from pgtrickle.pgt_ground g cross join lateral pgtrickle.read_relations(g.object_id) r(id)
+    where g.pgt_id = check_reading_functions.id and g.kind = 'function'
+    order by g.object_id, r.id limit 1;
     if found is not null then
         raise exception '%', format('the query calls function %s, which reads %s', found.function, found.relation) using
             errcode = 'feature_not_supported',

@@ -2,9 +2,10 @@
 
 -- ground_state: whether anything below these stream tables has another version than recorded, and the versions
 -- of all that executes as it is now, whatever the snapshot: code, types, comparisons, and who inherits from whom.
--- A refresh asks in its snapshot, and again in the newest one before it commits.
+-- A refresh asks in its snapshot, and again in the newest one before it commits. Planning takes twenty times as
+-- long as asking, so the plan must serve for all ids.
 create or replace function pgtrickle.ground_state(ids bigint[]) returns table (is_moved boolean, code bigint)
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 begin
     return query

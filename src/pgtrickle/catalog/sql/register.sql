@@ -75,7 +75,6 @@ begin
         using errcode = 'datatype_mismatch', hint = 'Drop the stream table and create it again.';
     end if;
     perform pgtrickle.check_query(query_view, reader);
-    perform pgtrickle.check_reading_functions(query_view, reader);
     update pgtrickle.pgt_stream_tables s
     set defining_query = pgtrickle.canonical_of(query_view), follows_clock = null
     where s.pgt_id = id;
@@ -104,6 +103,7 @@ begin
         end if;
     end loop;
     perform pgtrickle.record_ground(id, query_view, reader);
+    perform pgtrickle.check_reading_functions(id);
     if exists (select from pgtrickle.changed_dependencies(id)) then
         raise exception '%', format('what %s reads was altered meanwhile', pgtrickle.printed(relation_id)) using
             errcode = 'lock_not_available', hint = 'Try again.';
