@@ -63,9 +63,10 @@ end
 $$;
 
 -- moved_ground: the stream tables that rely on anything with another version than recorded, and those whose
--- ground was never recorded. Each object is asked about once, however many stream tables share it.
+-- ground was never recorded. Each object is asked about once, however many stream tables share it. Other joins
+-- than nested loops would compute the versions of everything that is in the catalogs.
 create or replace function pgtrickle.moved_ground() returns setof bigint
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp set enable_hashjoin = off set enable_mergejoin = off
 as $$
 begin
     return query
@@ -110,7 +111,7 @@ begin
         and g.detail = m.detail and g.version is not distinct from m.version
     union
     select s.pgt_id from pgtrickle.pgt_stream_tables s
-    where not exists (select from pgtrickle.pgt_ground g where g.pgt_id = s.pgt_id and g.kind = 'itself');
+    where s.pgt_id not in (select g.pgt_id from pgtrickle.pgt_ground g where g.kind = 'itself');
 end
 $$;
 
