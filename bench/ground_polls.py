@@ -1,4 +1,4 @@
-"""A poll of the ground of a thousand stream tables, and of ten thousand, when nothing below them has changed."""
+"""A poll of the ground of a thousand stream tables, and of ten thousand, when nothing has changed."""
 
 from __future__ import annotations
 
