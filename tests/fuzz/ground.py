@@ -63,7 +63,9 @@ class Ground:
         with self.app.transaction():
             self.app.execute("set local statement_timeout = 0")
             self.app.execute(
-                "select pgtrickle.create_stream_table(%s, %s, schedule => null)", (f"{SCHEMA}.{name}", query)
+                # a wrong delta is a finding, not something to repair
+                "select pgtrickle.create_stream_table(%s, %s, schedule => null, on_divergence => 'stop')",
+                (f"{SCHEMA}.{name}", query),
             )
 
     def known(self, name: str) -> StreamTable:

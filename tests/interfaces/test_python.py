@@ -83,12 +83,17 @@ def test_what_is_altered_is_what_was_given(trickle, orders):
     assert trickle.status("sales").status is Status.INITIALIZING
 
 
+@pytest.mark.diverges
 def test_a_stream_table_that_was_tampered_with_is_found_out(trickle, orders, admin):
     trickle.create_stream_table("sales", QUERY)
     trickle.refresh("sales")
     admin.execute("alter table sales disable trigger user; delete from sales where region = 'north'")
     with pytest.raises(Diverged, match="north"):
         trickle.verify("sales")
+    assert trickle.repair("sales") == ["sales will be computed anew; only the difference is written."]
+    trickle.refresh("sales")
+    trickle.verify("sales")
+    assert trickle.status("sales").repairs == 1
 
 
 def test_errors_have_their_class(trickle, orders):

@@ -155,11 +155,12 @@ def diverged(table: RelationName, problems: list[str] | None) -> Diverged:
     if not problems:
         return Diverged(
             f"{table} did not take every row",
-            hint="a trigger of its own suppresses rows: drop it, then refresh the table in full",
+            hint=f"a trigger of its own suppresses rows: drop it, then run: pgtrickle repair {table}",
         )
     return Diverged(
         f"{table} does not hold what its changes say: {'; '.join(problems)}",
-        hint="refresh the table in full",
+        hint=f"have it loaded anew: pgtrickle repair {table}",
+        rows=problems,
     )
 
 

@@ -115,18 +115,28 @@ def reanalyse(connection: Connection, table: StreamTableId, reason: str) -> None
 
 
 def forget_dropped(connection: Connection) -> list[str]:
-    """Clean up after tables dropped or renamed behind our back; the names of stream tables that are gone."""
+    """Clean up after tables that their owners dropped or renamed; the names of stream tables that are gone.
+
+    One whose name a new table has stays, in status ERROR: a restore may have created it again.
+    """
     with connection.transaction():
+        connection.execute(
+            "select pgtrickle.mark_unbound(s.pgt_id) from pgtrickle.pgt_stream_tables s"
+            " where not exists (select from pg_class c where c.oid = s.pgt_relid)"
+            " and pgtrickle.named_relation(s.pgt_id) is not null and not pgtrickle.is_copy()"
+        )
         gone = connection.execute(
             "select s.pgt_id, format('%I.%I', s.pgt_schema, s.pgt_name), pgtrickle.forget(s.pgt_id)"
             " from pgtrickle.pgt_stream_tables s"
             " where not exists (select from pg_class c where c.oid = s.pgt_relid)"
+            " and pgtrickle.named_relation(s.pgt_id) is null and not (select pgtrickle.is_copy())"
         ).fetchall()
         connection.execute(
             "update pgtrickle.pgt_stream_tables s"
             " set pgt_schema = n.nspname, pgt_name = c.relname, pgt_owner = c.relowner"
             " from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = s.pgt_relid"
             " and (s.pgt_schema, s.pgt_name, s.pgt_owner) is distinct from (n.nspname, c.relname, c.relowner)"
+            " and not (select pgtrickle.is_copy())"
         )
     return [name for _, name, _ in gone]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 Content = Mapping[str, Any]
 
-GONE = "alter the query, or drop the stream table"
+GONE = "alter the query, drop the stream table, or, if it was created again, run: pgtrickle repair"
 
 
 @dataclass(frozen=True, slots=True)

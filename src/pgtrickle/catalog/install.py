@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, cast
 
 from pgtrickle import __version__
+from pgtrickle.catalog.identity import MIGRATIONS, VERSION, installation, other_version
 from pgtrickle.catalog.remains import (
     SCHEMAS,
     Remains,
@@ -20,21 +21,8 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, refused, sql
 from pgtrickle.postgres.statements import load
 
-MIGRATIONS: Final = (
-    "0001_catalog.sql",
-    "0002_copies.sql",
-    "0003_ticks.sql",
-    "0004_control.sql",
-    "0005_compiled.sql",
-    "0006_costs.sql",
-    "0007_ground.sql",
-    "0008_capture.sql",
-    "0011_rights.sql",
-    "0012_limits.sql",
-)
-"""In order; a database remembers how many it has. One that was released is never edited again."""
-
 FUNCTIONS: Final = (
+    ("pgtrickle.catalog", "identity.sql"),
     ("pgtrickle.catalog", "names.sql"),
     ("pgtrickle.catalog", "cron.sql"),
     ("pgtrickle.catalog", "options.sql"),
@@ -70,6 +58,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "gates.sql"),
     ("pgtrickle.catalog", "drain.sql"),
     ("pgtrickle.catalog", "refresh.sql"),
+    ("pgtrickle.catalog", "repair.sql"),
     ("pgtrickle.catalog", "sidecars.sql"),
     ("pgtrickle.catalog", "caches.sql"),
     ("pgtrickle.catalog", "grants.sql"),
@@ -93,16 +82,17 @@ def installed_version(connection: Connection) -> int | None:
 def check_installed(connection: Connection) -> None:
     """Raise unless the database has exactly the catalog that this code was written for."""
     found = installed_version(connection)
-    if found == len(MIGRATIONS):
+    if found == VERSION:
         return
     if found is None:
         raise NotInstalled("pgtrickle is not installed in this database", hint="run: pgtrickle install")
-    if found < len(MIGRATIONS):
-        raise NotInstalled(
-            f"the catalog in this database is of version {found}, this pgtrickle needs {len(MIGRATIONS)}",
-            hint="run: pgtrickle install",
-        )
-    raise _newer(found)
+    raise other_version(found)
+
+
+def check_original(connection: Connection) -> None:
+    """Raise unless the catalog was written in this database: OIDs mean something else in a copy."""
+    check_installed(connection)
+    installation(connection).check()
 
 
 def check_may_serve(connection: Connection) -> None:
@@ -156,8 +146,8 @@ def _install(connection: Connection) -> list[str]:
         # who owns it chooses what reading it runs, so it is read with no more rights than theirs
         act_as_owner(connection, remains.owners["pgtrickle"])
     found = installed_version(connection)
-    if found is not None and found > len(MIGRATIONS):
-        raise _newer(found)
+    if found is not None and found > VERSION:
+        raise other_version(found)
     is_damaged = bool(remains.owners) and (found is None or bool(remains.lacks(MIGRATIONS[:found])))
     is_kept = is_damaged and remains.has_definitions
     if is_kept:
@@ -178,6 +168,23 @@ def _install(connection: Connection) -> list[str]:
         done.append(f"Parts of the catalog were missing: {count} stream tables were kept and are recomputed.")
     if ensure_state(connection):
         done.append("Created the schema pgtrickle_state again: all stream tables are recomputed.")
+    connection.execute(
+        "update pgtrickle.pgt_identity set system_identifier = pgtrickle.system_identifier()"
+        " where system_identifier is null and not pgtrickle.has_moved()"
+    )
+    is_copy = installation(connection).is_copy
+    if not is_copy:
+        _fit_tables(connection)
+    if found is None:
+        done.insert(0, f"Created the schemas {', '.join(SCHEMAS)}.")
+    done.append(f"Wrote the functions of pgtrickle {__version__}.")
+    if is_copy:
+        done.append("This database is a copy: run pgtrickle repair.")
+    return done
+
+
+def _fit_tables(connection: Connection) -> None:
+    """Let triggers on the tables of others be as this version makes them."""
     connection.execute("select pgtrickle.restore_guards()")
     # a trigger function is generated, so an older one knows nothing of what is new
     connection.execute(
@@ -187,22 +194,37 @@ def _install(connection: Connection) -> list[str]:
     connection.execute("select pgtrickle.note_missing_rights()")
     # a guard that was made by an older version sleeps under session_replication_role = replica
     connection.execute("select pgtrickle.guard_always(pgt_relid) from pgtrickle.pgt_stream_tables")
-    if found is None:
-        done.insert(0, f"Created the schemas {', '.join(SCHEMAS)}.")
-    done.append(f"Wrote the functions of pgtrickle {__version__}.")
-    return done
 
 
 def _write_functions(connection: Connection) -> None:
     # functions call each other in both directions
     connection.execute("set local check_function_bodies = off")
+    before = _routines(connection)
     for package, name in FUNCTIONS:
+        if name == "grants.sql":
+            _drop_outdated(connection, before)
         text = load(package, f"sql/{name}").replace(_SAFE_PATH, _PINNED)
         if name == "version.sql":
             version = sql.Literal(__version__)
             connection.execute(sql.SQL(text).format(version=version))
         else:
             connection.execute(text)
+
+
+def _routines(connection: Connection) -> dict[str, str]:
+    """Every routine of ours as DROP names it, with the version of its row in PostgreSQL's catalog."""
+    rows = connection.execute(
+        "select case p.prokind when 'p' then 'procedure ' else 'function ' end || p.oid::regprocedure,"
+        " p.xmin::text || p.ctid::text from pg_proc p where p.pronamespace = 'pgtrickle'::regnamespace"
+    )
+    return dict(rows.fetchall())
+
+
+def _drop_outdated(connection: Connection, before: dict[str, str]) -> None:
+    """Drop what an older version wrote and this one lacks, such as a function with fewer arguments."""
+    for routine, version in _routines(connection).items():
+        if before.get(routine) == version:
+            connection.execute(sql.SQL("drop {}").format(sql.SQL(cast(Any, routine))))
 
 
 def _uninstall(connection: Connection, remains: Remains, drop_tables: bool) -> list[str]:
@@ -223,16 +245,16 @@ def _uninstall(connection: Connection, remains: Remains, drop_tables: bool) -> l
 
 
 def _stream_tables(connection: Connection) -> list[tuple[str, str]]:
-    """The tables that belong to stream tables, those that read others first."""
+    """The tables that belong to stream tables, those that read others first.
+
+    In a copy an OID may be that of any table: our guard proves that a table is a stream table, or its name.
+    """
     return connection.execute(
         "select n.nspname, c.relname from pgtrickle.pgt_stream_tables s"
-        " join pg_class c on c.oid = s.pgt_relid join pg_namespace n on n.oid = c.relnamespace"
-        " order by s.pgt_id desc"
+        " join pg_class c on c.relkind = 'r' join pg_namespace n on n.oid = c.relnamespace"
+        " left join pg_trigger t on t.tgrelid = c.oid and t.tgname = 'pgtrickle_guard'"
+        " and t.tgfoid = to_regproc('pgtrickle.refuse_direct_write')"
+        " where (c.oid = s.pgt_relid)::int + ((n.nspname, c.relname) = (s.pgt_schema, s.pgt_name))::int"
+        " + (t.oid is not null)::int >= 2"
+        " group by 1, 2 order by max(s.pgt_id) desc"
     ).fetchall()
-
-
-def _newer(found: int) -> NotInstalled:
-    return NotInstalled(
-        f"the catalog in this database is of version {found}, newer than this pgtrickle ({len(MIGRATIONS)})",
-        hint="upgrade this pgtrickle",
-    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from pgtrickle.catalog.alerts import alert
+from pgtrickle.catalog.identity import Installation
 from pgtrickle.catalog.tables import some_stream_tables
 from pgtrickle.model.errors import Drained, SourceGated, WaitsForTriggers
 from pgtrickle.model.frontier import Frontier
@@ -39,24 +40,37 @@ class Refreshed:
     milliseconds: float = 0.0
 
 
-def claim(connection: Connection, table: StreamTableId, *, wait: bool) -> StreamTable | None:
+def claim(
+    connection: Connection,
+    table: StreamTableId,
+    *,
+    wait: bool,
+    check: Callable[[Installation], None] = Installation.check,
+) -> StreamTable | None:
     """Hold a stream table until this transaction ends; None if another has it, or it is gone."""
-    found = claim_all(connection, (table,), wait=wait)
+    found = claim_all(connection, (table,), wait=wait, check=check)
     return found[0] if found else None
 
 
 def claim_all(
-    connection: Connection, tables: Sequence[StreamTableId], *, wait: bool
+    connection: Connection,
+    tables: Sequence[StreamTableId],
+    *,
+    wait: bool,
+    check: Callable[[Installation], None] = Installation.check,
 ) -> tuple[StreamTable, ...]:
     """Hold stream tables until this transaction ends, without those that others have, or that are gone.
 
     The lock lets others ask for a refresh meanwhile, but not claim or alter it. Raises if the database is
-    drained, or a source is gated or waits for triggers: whoever decided on this refresh may not have known.
+    drained, a source is gated or waits for triggers, or if `check` refuses the installation: the caller may
+    not have known it yet.
     """
     statement = load(_PACKAGE, "sql/claim_waiting.sql" if wait else "sql/claim.sql")
     rows = connection.execute(statement, (list(tables),)).fetchall()
+    if rows:
+        check(Installation.parse(rows[0][1]))
     found = some_stream_tables(connection, [StreamTableId(row[0]) for row in rows]) if rows else ()
-    startable = {row[0]: row[1:] for row in rows}
+    startable = {row[0]: row[2:] for row in rows}
     for table in found:
         _check_startable(table, *startable[table.id])
     return found
@@ -65,10 +79,14 @@ def claim_all(
 def check_startable(connection: Connection, table: StreamTable) -> None:
     """Raise if a refresh of the stream table would have to wait for a person."""
     row = connection.execute(
-        "select not exists (select from pgtrickle.pgt_drain), pgtrickle.gate_before(%s), null", (table.id,)
+        "select not exists (select from pgtrickle.pgt_drain), pgtrickle.gate_before(%s), null,"
+        " pgtrickle.installation()",
+        (table.id,),
     ).fetchone()
     assert row is not None
-    _check_startable(table, *row)
+    *startable, found = row
+    Installation.parse(found).check()
+    _check_startable(table, *startable)
 
 
 def _check_startable(found: StreamTable, may_start: bool, gate: str | None, triggers: str | None) -> None:

@@ -103,7 +103,7 @@ def from_row(row: Sequence[Any]) -> StreamTable:
     (is_populated, frontier, upstream, data_timestamp, last_refresh, errors, error, reinit, *last) = rest
     settings, match_columns, is_pooler_compatible, follows_clock, *last = last
     cache_generation, created_at, is_atomic, waits_for, ground_generation, ground_error, *last = last
-    (refresh_timeout,) = last
+    refresh_timeout, repairs_itself = last
     return StreamTable(
         id=StreamTableId(number),
         relation=RelationId(relid),
@@ -133,4 +133,5 @@ def from_row(row: Sequence[Any]) -> StreamTable:
         ground_generation=ground_generation,
         ground_error=ground_error,
         refresh_timeout=refresh_timeout,
+        repairs_itself=repairs_itself,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pgtrickle.catalog.install import check_original
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshMode
@@ -35,6 +36,7 @@ class Explanation:
 def explain(engine: Engine, name: str) -> Explanation:
     """Compile the query, if it was not before, and describe what a refresh does."""
     with engine.connection() as connection:
+        check_original(connection)
         found = find(connection, name)
     table, compilation = prepared(engine, found.id)
     with engine.connection() as connection:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pgtrickle.catalog.identity import installation
 from pgtrickle.commands.opening import check_known, opened
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshMode, Status
@@ -20,8 +21,9 @@ class Standing:
 
     `pending_changes` counts captured change rows that wait for it, an update as two.
     `last_error` is for those who may act for its owner. `waits` says what keeps it from being refreshed: a
-    gate, that the database is drained, or that Spark is being started again. `refresh_timeout` is in
-    seconds: 0 is without limit, None is the default of the sidecar.
+    gate, that the database is drained or a copy, or that Spark is being started again. `refresh_timeout` is
+    in seconds: 0 is without limit, None is the default of the sidecar. `repairs` counts how often it did not
+    hold the rows that it should hold, and was loaded anew for that.
     """
 
     name: RelationName
@@ -46,6 +48,9 @@ class Standing:
     retry_at: datetime | None
     waits: str | None
     refresh_timeout: float | None
+    on_divergence: str
+    repairs: int
+    last_repair_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,12 @@ class Sidecar:
     refreshes: int
     failures: int
     vitals: dict[str, Any]
+
+
+def is_copy(dsn: str) -> bool:
+    """Whether the catalog came with a dump, a clone or an upgrade, and has not been repaired since."""
+    with opened(dsn) as connection:
+        return installation(connection).is_copy
 
 
 def sidecars(dsn: str) -> list[Sidecar]:
@@ -134,7 +145,7 @@ def _standings(connection: Connection, name: str | None) -> list[Standing]:
 def _standing(row: tuple[Any, ...]) -> Standing:
     schema, name, owner, query, sources, schedule, tier, mode, effective, reason, status, *rest = row
     is_populated, data_at, staleness, pending, refreshed_at, action, milliseconds, errors, error, *more = rest
-    retry, waits, refresh_timeout = more
+    retry, waits, refresh_timeout, on_divergence, repairs, last_repair_at = more
     return Standing(
         RelationName(schema, name),
         owner,
@@ -158,6 +169,9 @@ def _standing(row: tuple[Any, ...]) -> Standing:
         retry,
         waits,
         refresh_timeout,
+        on_divergence,
+        repairs,
+        last_repair_at,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from pgtrickle.catalog.install import check_installed, check_may_serve
+from pgtrickle.catalog.install import check_may_serve, check_original
 from pgtrickle.postgres.connection import check_writable
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
@@ -30,7 +30,7 @@ def run(
     with engine.connection() as connection:
         check_writable(connection)
         check_may_serve(connection)
-        check_installed(connection)
+        check_original(connection)
     # no refresh shall pay for the start of Spark
     _ = engine.spark
     Loop(

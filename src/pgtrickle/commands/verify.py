@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
+from pgtrickle.catalog.install import check_original
+from pgtrickle.catalog.repairs import Cause
 from pgtrickle.catalog.tables import find, stream_tables
 from pgtrickle.model.errors import Diverged
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.postgres.connection import Connection, sql
-from pgtrickle.postgres.statements import load
+from pgtrickle.refresh.differences import difference
+from pgtrickle.refresh.diverging import note_divergence
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import evaluating_query
 from pgtrickle.refresh.story import brought_up_to_date
 from pgtrickle.scheduler.definitions import graph_of
 from pgtrickle.scheduler.units import groups
-
-SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,53 +34,44 @@ def verify(engine: Engine, name: str | None) -> list[Verified]:
     """Compare one stream table, or all that are populated, as bags and both ways.
 
     What is pending is followed first, in the same transaction, so that both sides are of one
-    snapshot whoever writes meanwhile. Raises with the rows that differ; then nothing is kept.
+    snapshot whoever writes meanwhile. Raises with the rows that differ: these are kept as evidence, and the
+    next refresh loads the table anew, unless it is to stop on divergence.
     """
     with engine.connection() as connection:
+        check_original(connection)
         tables = (find(connection, name),) if name else stream_tables(connection)
         graph = graph_of(connection)
     found = []
     for table in tables:
         if table.is_populated:
             (group,) = groups((table.id,), graph)
-            with brought_up_to_date(engine, group) as connection:
-                found.append(_compared(connection, table, engine.compiled(connection, table).answer))
+            try:
+                with brought_up_to_date(engine, group) as connection:
+                    found.append(_compared(connection, table, engine.compiled(connection, table).answer))
+            except Diverged as error:
+                _keep_evidence(engine, table, error)
+                raise
     return found
+
+
+def _keep_evidence(engine: Engine, table: StreamTable, error: Diverged) -> None:
+    with engine.connection() as connection:
+        note_divergence(connection, table, error, Cause.VERIFIED, "verify")
+        connection.commit()
 
 
 def _compared(connection: Connection, table: StreamTable, query: str) -> Verified:
     clock = time.perf_counter()
-    columns = _columns(connection, table)
-    comparison = sql.SQL(cast(Any, load("pgtrickle.commands", "sql/compare.sql"))).format(
-        table=sql.Identifier(table.name.schema, table.name.name),
-        query=sql.SQL(cast(Any, query.rstrip().removesuffix(";"))),
-        named=sql.SQL(", ").join(map(sql.Identifier, columns)),
-        compared=sql.SQL(", ").join(sql.SQL(cast(Any, match)) for match in table.match_columns),
-        shown=sql.Literal(SHOWN),
-    )
     with evaluating_query(connection, table.settings):
-        rows = connection.execute(comparison).fetchall()
-    if rows:
-        raise _diverged(table, rows)
+        found = difference(connection, table, query)
+    if found:
+        raise Diverged(
+            f"{table.name} does not equal its query: {'; '.join(found.rows)}",
+            hint=f"have it loaded anew: pgtrickle repair {table.name}",
+            rows=found.rows,
+        )
     count = connection.execute(
         sql.SQL("select count(*) from {}").format(sql.Identifier(table.name.schema, table.name.name))
     ).fetchone()
     assert count is not None
     return Verified(table.name, count[0], (time.perf_counter() - clock) * 1000)
-
-
-def _columns(connection: Connection, table: StreamTable) -> list[str]:
-    rows = connection.execute(
-        "select attname from pg_attribute where attrelid = %s and attnum > 0 and not attisdropped"
-        " order by attnum",
-        (table.relation,),
-    ).fetchall()
-    return [row[0] for row in rows]
-
-
-def _diverged(table: StreamTable, rows: Sequence[tuple[Any, ...]]) -> Diverged:
-    shown = "; ".join(f"{'unexpected' if side == '+' else 'missing'} {row}" for side, row in rows)
-    return Diverged(
-        f"{table.name} does not equal its query: {shown}",
-        hint=f"have it computed anew: select pgtrickle.repair_stream_table('{table.name}')",
-    )

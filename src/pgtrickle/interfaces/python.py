@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from pgtrickle.commands import control, define, look
 from pgtrickle.commands.caches import CachedQueries, cache_stats, clear_caches
 from pgtrickle.commands.install import install, uninstall
+from pgtrickle.commands.repair import repair
 from pgtrickle.postgres.pool import MOST
 from pgtrickle.postgres.pooling import Pooling
 
@@ -82,6 +83,7 @@ class Trickle:
         append_only: bool = False,
         pooler_compatibility_mode: bool = False,
         refresh_timeout: str | None = None,
+        on_divergence: str | None = None,
     ) -> None:
         """Create a table that follows its query. It is empty until its first refresh.
 
@@ -89,7 +91,8 @@ class Trickle:
         `schedule` is an interval (`"500ms"`, `"1s"`, `"1h30m"`), `"calculated"` (whenever a source has
         changed), or None for refreshes by hand only. `refresh_mode` is `"AUTO"`, `"DIFFERENTIAL"`
         (refused if the query cannot be followed incrementally) or `"FULL"`. A refresh that takes longer than
-        `refresh_timeout` (`"30s"`, `"5min"`, `"none"`) is cancelled.
+        `refresh_timeout` (`"30s"`, `"5min"`, `"none"`) is cancelled. `on_divergence` is `"repair"` (a stream
+        table that does not hold the rows it should hold is loaded anew) or `"stop"`.
 
             trickle.create_stream_table("sales", "select region, count(*) from orders group by region", "1s")
         """
@@ -103,6 +106,7 @@ class Trickle:
             "append_only": append_only,
             "pooler_compatibility_mode": pooler_compatibility_mode,
             "refresh_timeout": refresh_timeout,
+            "on_divergence": on_divergence,
         }
         define.create(self._dsn, name, query, options)
 
@@ -121,6 +125,7 @@ class Trickle:
         diamond_consistency: str | None = None,
         diamond_schedule_policy: str | None = None,
         refresh_timeout: str | None = None,
+        on_divergence: str | None = None,
     ) -> None:
         """Change what is given; None leaves a value as it is. `schedule="manual"` ends a schedule.
 
@@ -138,6 +143,7 @@ class Trickle:
             "diamond_consistency": diamond_consistency,
             "diamond_schedule_policy": diamond_schedule_policy,
             "refresh_timeout": refresh_timeout,
+            "on_divergence": on_divergence,
         }
         define.alter(self._dsn, name, options)
 
@@ -148,6 +154,13 @@ class Trickle:
     def resume_stream_table(self, name: str) -> None:
         """Let a suspended or failed stream table go on."""
         define.resume(self._dsn, name)
+
+    def repair(self, name: str | None = None) -> list[str]:
+        """Repair one stream table, or everything in the database; says what was done.
+
+        After a restore, a clone or an upgrade of the server, nothing is refreshed before this was called.
+        """
+        return repair(self._dsn, name)
 
     def gate_source(self, source: str) -> list[str]:
         """Let all that depends on a source wait while it is loaded; the stream tables that do."""

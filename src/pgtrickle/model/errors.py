@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -117,6 +118,12 @@ class TooFewConnections(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-C006", "22023", 422, 2
 
 
+class CopiedDatabase(PgTrickleError):
+    """The catalog came with a dump, a clone or an upgrade, and what it says belongs to another database."""
+
+    code, sqlstate, http_status, exit_code = "PGT-C007", "55000", 409, 3
+
+
 class CyclicStreamTables(PgTrickleError):
     """Stream tables read one another in a circle, so none can be refreshed first."""
 
@@ -142,9 +149,13 @@ class SourceChanged(PgTrickleError):
 
 
 class Diverged(PgTrickleError):
-    """A stream table does not hold the rows it should hold."""
+    """A stream table does not hold the rows it should hold. `rows` says which ones differ, a few of them."""
 
     code, sqlstate, http_status, exit_code = "PGT-R002", "XX001", 409, 5
+
+    def __init__(self, message: str, *, hint: str | None = None, rows: Sequence[str] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.rows = tuple(rows)
 
 
 class RefreshFailed(PgTrickleError):

@@ -47,6 +47,8 @@ class StreamTable:
 
     `follows_clock` tells whether time alone changes the result, once that is known; `cache_generation`,
     how often the caches of compiled queries have been cleared. `waits_for` says which triggers it waits for.
+    One that `repairs_itself` is loaded anew when it does not hold the rows that it should hold; otherwise it
+    stops.
     """
 
     id: StreamTableId
@@ -78,6 +80,7 @@ class StreamTable:
     ground_error: str | None = None
     refresh_timeout: float | None = None
     """Seconds that a refresh may take; 0 is any, None is what the sidecar has as its default."""
+    repairs_itself: bool = True
 
 
 @dataclass(frozen=True, slots=True)

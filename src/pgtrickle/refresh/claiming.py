@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pgtrickle.catalog.identity import Installation
 from pgtrickle.catalog.outcomes import claim, claim_all
 from pgtrickle.model.errors import Busy
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.blaming import Altered
+from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
 
 SERIALIZATION_FAILURE = "40001"
@@ -31,10 +33,10 @@ def begun(begin: Callable[[], Session]) -> Session:
         raise
 
 
-def claimed(connection: Connection, table: StreamTable, waits: bool) -> StreamTable:
+def claimed(engine: Engine, connection: Connection, table: StreamTable, waits: bool) -> StreamTable:
     """Take one stream table, before any snapshot; raise Busy if another session has it."""
     try:
-        found = claim(connection, table.id, wait=waits)
+        found = claim(connection, table.id, wait=waits, check=_known_to(engine))
     except DatabaseError as error:
         if error.sqlstate == Busy.sqlstate:
             raise busy(table) from error
@@ -45,11 +47,11 @@ def claimed(connection: Connection, table: StreamTable, waits: bool) -> StreamTa
 
 
 def all_claimed(
-    connection: Connection, tables: Sequence[StreamTable], waits: bool
+    engine: Engine, connection: Connection, tables: Sequence[StreamTable], waits: bool
 ) -> dict[StreamTableId, StreamTable]:
     """Take stream tables in the snapshot of the connection; those that another session has are missing."""
     try:
-        found = claim_all(connection, [table.id for table in tables], wait=waits)
+        found = claim_all(connection, [table.id for table in tables], wait=waits, check=_known_to(engine))
     except DatabaseError as error:
         if error.sqlstate == SERIALIZATION_FAILURE:
             raise Overtaken from error
@@ -65,6 +67,15 @@ def busy(*tables: StreamTable) -> Busy:
     names = ", ".join(str(table.name) for table in tables)
     verb = "is" if len(tables) == 1 else "are"
     return Busy(f"{names} {verb} being refreshed by another session", hint="try again in a moment")
+
+
+def _known_to(engine: Engine) -> Callable[[Installation], None]:
+    def check(found: Installation) -> None:
+        if engine.has_moved(found):
+            # what was compiled and kept may not be true there
+            raise Altered
+
+    return check
 
 
 def _as_compiled(compiled: StreamTable, found: StreamTable) -> StreamTable:

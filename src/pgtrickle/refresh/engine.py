@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path as FilePath
 
+from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.kept import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
@@ -74,6 +75,7 @@ class Engine:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _compilations: Compilations = field(init=False)
     _generation: int | None = None
+    _place: str | None = None
 
     def __post_init__(self) -> None:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling, temp_file_limit=self.temp_file_limit)
@@ -181,6 +183,22 @@ class Engine:
             self._compilations.forget(table)
             self.kept.forget(table)
 
+    def has_moved(self, found: Installation) -> bool:
+        """Whether the address leads to another server than before; then all that is in memory is forgotten.
+
+        A promoted standby may lack what was committed last, and goes on with the same transaction ids. Raises
+        where refreshes must not be computed: in a copy, and by another version than that of the catalog.
+        """
+        found.check()
+        with self._lock:
+            before, self._place = self._place, found.place
+            if before in (None, found.place):
+                return False
+            self._generation = None
+        self._forget_all()
+        self.pool.renew()
+        return True
+
     def notice_generation(self, generation: int) -> None:
         """Empty the caches if somebody asked for that since we last looked."""
         with self._lock:
@@ -188,11 +206,14 @@ class Engine:
             # another thread may have looked later than we did
             self._generation = max(generation, self._generation or 0)
         if is_newer:
-            self._compilations.clear()
-            self.kept.clear()
-            spark = self.supply.current
-            if spark is not None:
-                spark.programs.clear()
+            self._forget_all()
+
+    def _forget_all(self) -> None:
+        self._compilations.clear()
+        self.kept.clear()
+        spark = self.supply.current
+        if spark is not None:
+            spark.programs.clear()
 
     def cache_counters(self) -> Mapping[str, int]:
         """What the caches of this process did since it began, by name."""

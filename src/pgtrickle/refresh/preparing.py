@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pgtrickle.catalog.dependencies import ground_state, settle
+from pgtrickle.catalog.identity import installation
 from pgtrickle.catalog.outcomes import set_compiled
 from pgtrickle.catalog.tables import some_stream_tables, stream_table
 from pgtrickle.catalog.trust import untrusted_reads
-from pgtrickle.model.errors import Busy, PgTrickleError, UnknownStreamTable, WaitsForTriggers
+from pgtrickle.model.errors import (
+    Busy,
+    CopiedDatabase,
+    NotInstalled,
+    PgTrickleError,
+    UnknownStreamTable,
+    WaitsForTriggers,
+)
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
@@ -46,7 +54,7 @@ def prepared_all(
             tables.append(ready)
         except UnknownStreamTable:
             continue
-        except Busy:
+        except (Busy, CopiedDatabase, NotInstalled):
             raise
         except (PgTrickleError, DatabaseError) as error:
             engine.limits.check(error)
@@ -74,6 +82,8 @@ def _compiled_before(engine: Engine, table: StreamTable) -> Compilation | None:
 def prepared(engine: Engine, table_id: StreamTableId) -> tuple[StreamTable, Compilation]:
     """The table and its compiled query; compiled now if it was not before."""
     with engine.connection() as connection:
+        # nothing may be adjusted to what is on another server
+        engine.has_moved(installation(connection))
         table = stream_table(connection, table_id)
         engine.notice_generation(table.cache_generation)
         if engine.is_outdated(table):

@@ -27,6 +27,16 @@ def left_out(table: RelationName, reason: str) -> RefreshOutcome:
     return RefreshOutcome(table, Action.SKIP, 0, 0, 0.0, reason)
 
 
+def name_of(result: Result) -> RelationName:
+    """The stream table of a result."""
+    return result.name if isinstance(result, RefreshOutcome) else result.table.name
+
+
+def has_moved(result: Result) -> bool:
+    """Whether the stream table was refreshed."""
+    return isinstance(result, RefreshOutcome) and result.action is not Action.SKIP
+
+
 def failure_of(table: StreamTable, error: PgTrickleError | DatabaseError) -> Failure:
     """The failure of a table, explained."""
     return Failure(table, explained(table, error))

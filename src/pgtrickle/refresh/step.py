@@ -21,6 +21,7 @@ from pgtrickle.refresh.choosing import chosen, note, strategy_of
 from pgtrickle.refresh.comparing import is_behind
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.differential import NOTHING, Effect, fill, follow
+from pgtrickle.refresh.diverging import end_repairs
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.recomputing import recompute
 from pgtrickle.refresh.session import Session
@@ -105,7 +106,7 @@ def require_same_code(session: Session, tables: list[StreamTable], ground: Groun
 def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow]) -> tuple[Action, str]:
     """Which action this window gets, and why."""
     if not table.is_populated:
-        return Action.REINITIALIZE, "first load"
+        return Action.REINITIALIZE, table.reinit_reason or "first load"
     if table.reinit_reason:
         return Action.REINITIALIZE, table.reinit_reason
     if not pending and not found.follows_clock:
@@ -127,6 +128,8 @@ def carried_out(engine: Engine, session: Session, step: Step) -> Effect:
     if step.action is Action.NO_DATA:
         return NOTHING
     lock_for_apply(session.write, table)
+    if step.action is Action.REINITIALIZE and table.is_populated:
+        end_repairs(session, table, found)
     if found.compiled is None:
         engine.limits.doing("evaluating the query in PostgreSQL")
         return recompute(session, table, found)
@@ -171,7 +174,11 @@ def settle(engine: Engine, session: Session, done: Done) -> None:
         is_upstream = source.kind is SourceKind.STREAM_TABLE
         return start_of(table, source), record.upstream if is_upstream else record.frontier
 
-    engine.kept.advance(table.id, frozenset(window.relation for window in done.step.pending), moved)
+    if record.action is Action.REINITIALIZE:
+        # a change may have been missed, which is why it was loaded anew
+        engine.kept.forget(table.id)
+    else:
+        engine.kept.advance(table.id, frozenset(window.relation for window in done.step.pending), moved)
     strategy = strategy_of(found, record.action)
     if strategy is not None:
         note(engine, table, strategy, record.change_rows or 0, record.milliseconds, session.taken_at)

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from pgtrickle.capture.repair import retry_capture, sources_waited_for
+from pgtrickle.catalog.repairs import Cause
 from pgtrickle.changes.window import buffers
 from pgtrickle.model.errors import (
+    Diverged,
     PgTrickleError,
     RefreshFailed,
     RefreshTimedOut,
@@ -20,10 +22,11 @@ from pgtrickle.postgres.pool import FOR_REFRESH
 from pgtrickle.refresh.blaming import Altered, check_ground
 from pgtrickle.refresh.claiming import Overtaken, all_claimed, begun, busy, claimed
 from pgtrickle.refresh.compiling import Compilation
+from pgtrickle.refresh.diverging import note_divergence, self_repairs
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.limits import Limit
 from pgtrickle.refresh.preparing import prepared_all
-from pgtrickle.refresh.results import Failure, Result, failure_of, left_out
+from pgtrickle.refresh.results import Failure, Result, failure_of, has_moved, left_out, name_of
 from pgtrickle.refresh.session import alone, together
 from pgtrickle.refresh.step import refreshed, require_same_code, require_unaltered
 from pgtrickle.refresh.unfollowable import Unfollowable
@@ -51,8 +54,25 @@ def refresh_all(
     """Bring stream tables, given in dependency order, to one snapshot, and commit them at once.
 
     One that fails leaves the others as they are, except those above it, which then wait. So does one
-    that another session has: it is waited for where the caller `waits`, else left out this time.
+    that another session has: it is waited for where the caller `waits`, else left out this time. One that
+    does not hold the rows it should hold is loaded anew, unless it is to stop.
     """
+    results = _refreshed_once(engine, ids, initiated_by, waits)
+    diverged = self_repairs(results)
+    if not diverged:
+        return results
+    with engine.connection() as connection:
+        for failure in diverged:
+            assert isinstance(failure.error, Diverged)
+            note_divergence(connection, failure.table, failure.error, Cause.DIVERGED, initiated_by)
+        connection.commit()
+    repaired = {name_of(result): result for result in _refreshed_once(engine, ids, initiated_by, waits)}
+    return [result if has_moved(result) else repaired.get(name_of(result), result) for result in results]
+
+
+def _refreshed_once(
+    engine: Engine, ids: Sequence[StreamTableId], initiated_by: str, waits: bool
+) -> list[Result]:
     try:
         with engine.limits.within() as limit:
             return _within_limit(engine, limit, ids, initiated_by, waits)
@@ -133,7 +153,7 @@ def _can_go_alone(found: Compilation) -> bool:
 
 def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by: str, waits: bool) -> Result:
     with engine.pool.connections(FOR_REFRESH) as (write, read):
-        held = claimed(write, table, waits)
+        held = claimed(engine, write, table, waits)
         session = begun(lambda: alone(write, read, [source.table for source in found.sources]))
         if held.status is Status.SUSPENDED:
             return left_out(held.name, "it is suspended")
@@ -183,7 +203,7 @@ def _followed(
     kept = {buffer for source in sources for buffer in buffers(source.relation)}
     relations = {source.table for source in sources} | kept | {table.name for table, _ in tables}
     session = begun(lambda: together(connection, newest, sorted(relations)))
-    held = all_claimed(connection, [table for table, _ in tables], waits)
+    held = all_claimed(engine, connection, [table for table, _ in tables], waits)
     if not held:
         raise busy(*(table for table, _ in tables))
     members = [(held[table.id], found) for table, found in tables if table.id in held]

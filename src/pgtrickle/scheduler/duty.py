@@ -15,7 +15,8 @@ from queue import Empty, SimpleQueue
 
 from pgtrickle.capture.repair import ensure_parts
 from pgtrickle.catalog.alerts import alert
-from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
+from pgtrickle.catalog.identity import Installation
+from pgtrickle.model.errors import ConnectionFailed, CopiedDatabase, NotInstalled, PgTrickleError
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import StreamTableId
@@ -69,7 +70,7 @@ class Duty:
     wake: threading.Event
     alarms: Alarms = field(default_factory=Alarms)
     seen: Frontier | None = None
-    _inbox: SimpleQueue[Done | Redefined | Behind | SparkChange | ConnectionFailed] = field(
+    _inbox: SimpleQueue[Done | Redefined | Behind | SparkChange | PgTrickleError] = field(
         default_factory=SimpleQueue
     )
     _board: Board = field(init=False)
@@ -78,6 +79,7 @@ class Duty:
     _milliseconds: dict[StreamTableId, float] = field(default_factory=dict)
     _looked_at: float = field(init=False)
     _now: datetime = field(init=False)
+    _installation: Installation = field(init=False)
     _is_draining: bool = False
     _redefining: threading.Thread | None = None
     _to_redefine: set[StreamTableId] = field(default_factory=set)
@@ -87,6 +89,9 @@ class Duty:
         ensure_parts(self.connection)
         # changes from here on are noticed by looks; those before are asked of the buffers
         tick = look(self.connection, None, has_views=False)
+        assert tick.installation is not None
+        self._installation = tick.installation
+        self.engine.has_moved(tick.installation)
         definitions, standings = loaded(self.connection)
         self._board = Board(Definitions.of(definitions.values()), standings)
         self._board.mark_behind(*pending(self.connection, self._board.definitions))
@@ -132,7 +137,7 @@ class Duty:
         """How many stream tables have changes to follow."""
         return self._board.behind()
 
-    def report(self, message: Redefined | Behind | Done | SparkChange | ConnectionFailed) -> None:
+    def report(self, message: Redefined | Behind | Done | SparkChange | PgTrickleError) -> None:
         """Put something into the inbox, from any thread."""
         self._inbox.put(message)
         self.wake.set()
@@ -153,11 +158,22 @@ class Duty:
         tick = look(self.connection, self.seen, has_views=self.definitions.has_views)
         self.seen, self._now, self._looked_at = tick.snapshot, tick.now, time.monotonic()
         self._is_draining = tick.is_draining
+        self._check_installation(tick)
         self.engine.notice_generation(tick.cache_generation)
         self.alarms.touched(tick.touched)
         self._redefine(tick)
         self._board.notice(tick)
         self.vitals.looked((time.perf_counter() - started) * 1000)
+
+    def _check_installation(self, tick: Tick) -> None:
+        """Start over on another server, whose transaction ids may be others; raise in a copy."""
+        if tick.installation == self._installation:
+            return
+        assert tick.installation is not None
+        self.engine.has_moved(tick.installation)
+        raise ConnectionFailed(
+            "the address leads to another server now, or to a standby that was promoted", hint="starting over"
+        )
 
     def _take_in(self) -> None:
         while True:
@@ -176,7 +192,7 @@ class Duty:
                     self._board.mark_behind(message.tables, message.snapshot)
                 case SparkChange():
                     self._tell_of_spark(message)
-                case ConnectionFailed():
+                case PgTrickleError():
                     raise message
 
     def _tell_of_spark(self, change: SparkChange) -> None:
@@ -240,8 +256,8 @@ class Duty:
         try:
             by = self._initiators.get(unit, "scheduler")
             self.report(carry_out(self.engine, unit, by, self.on_event, self.vitals, self.max_errors))
-        except ConnectionFailed as lost:
-            self.report(lost)
+        except (ConnectionFailed, CopiedDatabase, NotInstalled) as refusal:
+            self.report(refusal)
         except Exception as error:
             # the loop must hear of it, or these tables would stay in hand for ever
             broken = ConnectionFailed(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from pgtrickle.catalog.outcomes import mark_error, record_failure
-from pgtrickle.model.errors import RightLost, SourceChanged, UnsupportedQuery
+from pgtrickle.catalog.repairs import Cause
+from pgtrickle.model.errors import Diverged, RightLost, SourceChanged, UnsupportedQuery
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.refresh.announcing import announce_failed
+from pgtrickle.refresh.diverging import note_divergence
 from pgtrickle.refresh.story import Failure
 from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS, retry_delays
 
@@ -22,7 +24,11 @@ def note_failure(
 ) -> None:
     """Write a failure down, in a transaction of its own; so many in a row suspend the stream table."""
     table, error = failure.table, failure.error
-    if isinstance(error, (SourceChanged, UnsupportedQuery, RightLost)):
+    if isinstance(error, Diverged) and not table.repairs_itself:
+        with connection.transaction():
+            note_divergence(connection, table, error, Cause.DIVERGED, initiated_by)
+        mark_error(connection, table.id, str(error), initiated_by=initiated_by)
+    elif isinstance(error, (SourceChanged, UnsupportedQuery, RightLost)):
         # trying again cannot help; altering the query, or the source, can
         mark_error(connection, table.id, str(error), initiated_by=initiated_by)
     else:

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from pgtrickle.catalog.install import check_original
 from pgtrickle.model.errors import ConnectionFailed
 from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, DatabaseError
@@ -44,7 +45,7 @@ class Loop:
     vitals: Vitals = field(default_factory=Vitals)
 
     def serve(self, stop: threading.Event) -> None:
-        """Look until stopped."""
+        """Look until stopped; raises where it must not serve: in a copy, or beside another version."""
         while not stop.is_set():
             try:
                 with self.duty() as duty:
@@ -59,6 +60,8 @@ class Loop:
         """A stretch of duty on a connection of its own; at its end what runs is waited for."""
         with ExitStack() as stack:
             connection = stack.enter_context(self.engine.pool.autocommitting())
+            # the schemas may have been upgraded or removed since we last connected, or this is another server
+            check_original(connection)
             duty = Duty(
                 self.engine,
                 connection,

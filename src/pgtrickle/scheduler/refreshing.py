@@ -10,6 +10,8 @@ from pgtrickle.catalog.tables import stream_table
 from pgtrickle.model.errors import (
     Busy,
     ConnectionFailed,
+    CopiedDatabase,
+    NotInstalled,
     PgTrickleError,
     RefreshFailed,
     SparkLost,
@@ -19,6 +21,7 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTableId
 from pgtrickle.postgres.connection import DatabaseError
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.results import has_moved, name_of
 from pgtrickle.refresh.story import Failure, Result, refresh_all
 from pgtrickle.scheduler.definitions import Standing, loaded
 from pgtrickle.scheduler.failing import note_failure
@@ -77,7 +80,7 @@ def carry_out(
             definitions, standings = loaded(connection, unit.tables)
     except DatabaseError as error:
         raise ConnectionFailed(f"a refresh was cut off: {str(error).strip()}", hint="trying again") from error
-    moved = {_name(result) for result in results if not _is_left_out(result)}
+    moved = {name_of(result) for result in results if isinstance(result, Failure) or has_moved(result)}
     left_out = frozenset(i for i, definition in definitions.items() if definition.name not in moved)
     took = {r.name: r.milliseconds for r in results if isinstance(r, RefreshOutcome)}
     return Done(unit, standings, left_out, took)
@@ -94,7 +97,7 @@ def _results(engine: Engine, unit: Unit, initiated_by: str) -> list[Result]:
         return [
             result for table in unit.tables if table in lost.blamed for result in _failed(engine, table, lost)
         ]
-    except (ConnectionFailed, DatabaseError):
+    except (ConnectionFailed, CopiedDatabase, NotInstalled, DatabaseError):
         raise
     except Exception as error:
         # whatever breaks a refresh must not stop the sidecar, nor the other tables
@@ -124,11 +127,3 @@ def _tell(result: Result, on_event: Callable[[RefreshEvent], None], vitals: Vita
     vitals.refreshed(result.action)
     if result.action is not Action.SKIP:
         on_event(RefreshEvent(result.name, now, outcome=result))
-
-
-def _is_left_out(result: Result) -> bool:
-    return isinstance(result, RefreshOutcome) and result.action is Action.SKIP
-
-
-def _name(result: Result) -> RelationName:
-    return result.name if isinstance(result, RefreshOutcome) else result.table.name

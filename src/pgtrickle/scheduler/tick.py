@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from pgtrickle.catalog.identity import Installation
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.postgres.connection import Connection
@@ -25,6 +26,7 @@ class Tick:
     refreshed_views: frozenset[StreamTableId]
     is_draining: bool = False
     cache_generation: int = 0
+    installation: Installation | None = None
 
 
 def look(connection: Connection, seen: Frontier | None, *, has_views: bool) -> Tick:
@@ -34,7 +36,8 @@ def look(connection: Connection, seen: Frontier | None, *, has_views: bool) -> T
         {"seen": str(seen) if seen else None, "has_views": has_views},
     ).fetchone()
     assert row is not None
-    now, snapshot, redefined, touched, requested, refreshed_views, is_draining, cache_generation = row
+    now, snapshot, redefined, touched, requested, refreshed_views, is_draining, *rest = row
+    cache_generation, installation = rest
     return Tick(
         now,
         Frontier.parse(snapshot),
@@ -45,4 +48,5 @@ def look(connection: Connection, seen: Frontier | None, *, has_views: bool) -> T
         frozenset(map(StreamTableId, refreshed_views)),
         is_draining,
         cache_generation,
+        Installation.parse(installation),
     )

@@ -192,6 +192,7 @@ declare
     present text;
     changes bigint;
 begin
+    perform pgtrickle.check_not_copy();
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for no key update;
     if not found or not exists (select from pg_class where oid = source) then
         return 0;

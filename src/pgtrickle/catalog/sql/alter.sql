@@ -6,15 +6,20 @@ create or replace function pgtrickle.relation_of(id bigint) returns oid
 language plpgsql
 as $$
 declare
-    s record;
+    relation_id oid;
 begin
-    select t.pgt_relid, t.pgt_schema, t.pgt_name into s
-    from pgtrickle.pgt_stream_tables t where t.pgt_id = id;
-    if not exists (select from pg_catalog.pg_class c where c.oid = s.pgt_relid) then
-        raise exception '%', pg_catalog.format('table %I.%I was dropped', s.pgt_schema, s.pgt_name) using
+    perform pgtrickle.check_not_copy();
+    relation_id := pgtrickle.bound_relation(id);
+    if relation_id is null and pgtrickle.named_relation(id) is not null then
+        raise exception '%', pg_catalog.format('table %s was dropped and created again', pgtrickle.shown_name(id)) using
+            errcode = 'object_not_in_prerequisite_state',
+            hint = pg_catalog.format('select pgtrickle.repair_stream_table(%L) binds the new one, '
+                'pgtrickle.drop_stream_table removes what is left of the old one.', pgtrickle.shown_name(id));
+    elsif relation_id is null then
+        raise exception '%', pg_catalog.format('table %s was dropped', pgtrickle.shown_name(id)) using
             errcode = 'undefined_table', hint = 'Remove what is left with pgtrickle.drop_stream_table.';
     end if;
-    return s.pgt_relid;
+    return relation_id;
 end
 $$;
 
@@ -189,14 +194,15 @@ create or replace function pgtrickle.alter_stream_table(
     status text default null, cdc_mode text default null, append_only boolean default null,
     pooler_compatibility_mode boolean default null, tier text default null,
     diamond_consistency text default null, diamond_schedule_policy text default null,
-    refresh_timeout text default null
+    refresh_timeout text default null, on_divergence text default null
 ) returns void
 language plpgsql
 as $$
 declare
     id bigint := pgtrickle.stream_table(name);
     asked jsonb := pgtrickle.options(schedule, refresh_mode, null, diamond_consistency,
-        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout);
+        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
+        on_divergence);
 begin
     if schedule is null then
         asked := asked operator(pg_catalog.-) 'schedule';
@@ -208,37 +214,6 @@ begin
     if status is not null then
         perform pgtrickle.alter_status(id, status);
     end if;
-end
-$$;
-
--- repair_stream_table: mend what belongs to a stream table and have its rows computed anew, once.
--- Triggers and buffers of its sources are mended by the sidecar before it loads; says what will happen.
-create or replace function pgtrickle.repair_stream_table(name text) returns text
-language plpgsql
-as $$
-declare
-    relation_id oid := pgtrickle.relation_of(pgtrickle.stream_table(name));
-begin
-    perform pgtrickle.prove_ownership(relation_id);
-    perform pgtrickle.guard_always(relation_id);
-    perform pgtrickle.ask_for_repair(relation_id);
-    return pg_catalog.format('%s will be computed anew; only the difference is written.', name);
-end
-$$;
-
-create or replace function pgtrickle.ask_for_repair(relation_id oid) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-as $$
-begin
-    perform pgtrickle.check_ownership(relation_id);
-    update pgtrickle.pgt_stream_tables s set
-        status = case when s.is_populated then 'ACTIVE' else 'INITIALIZING' end,
-        consecutive_errors = 0, retry_at = null, last_error = null,
-        needs_reinit = true, reinit_reason = 'repair was asked for'
-    where s.pgt_relid = relation_id;
-    perform pgtrickle.emit_alert('reinitialize_needed',
-        jsonb_build_object('pgt_id', s.pgt_id, 'reason', s.reinit_reason))
-    from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id;
 end
 $$;
 

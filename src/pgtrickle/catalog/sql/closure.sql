@@ -9,6 +9,8 @@
 
 -- tree_objects: every object whose OID occurs in the text of a pg_node_tree.
 -- Numbers that are no OIDs: positions in the text of the query, modifiers of types, lengths of constants.
+-- An OID is unique in its catalog only, and after pg_upgrade a function may well have the OID of a table. So
+-- numbers in fields that hold nothing but a relation or nothing but a type are looked up there alone.
 -- Constants of type oid and of the reg* types hold OIDs as bytes; those of a little-endian and of a
 -- big-endian server are both tried.
 create or replace function pgtrickle.tree_objects(tree text) returns table (classid oid, objid oid)
@@ -20,13 +22,23 @@ as $$
             ':\w*typmods \(i[-0-9 ]*\)', '', 'g'),
             ':constvalue \d+ \[', '[', 'g')
     ),
+    known(field, number) as (
+        select found[1], found[2]::bigint from shortened s, regexp_matches(s.tree,
+            ':(relid|resorigtbl|(?:var|const|param|agg|win|case|coalesce|minmax|result|funcresult|opresult)type) '
+            '(\d{5,10})(?=[ )}])', 'g') found
+    ),
+    others(tree) as (
+        select regexp_replace(s.tree,
+            ':(?:relid|resorigtbl|(?:var|const|param|agg|win|case|coalesce|minmax|result|funcresult|opresult)type) '
+            '\d{5,10}(?=[ )}])', '', 'g') from shortened s
+    ),
     constants(bytes) as (
         select array[found[1], found[2], found[3], found[4], found[5], found[6], found[7], found[8]]::integer[]
         from regexp_matches($1, '\{CONST :consttype (?:24|26|220[2-6]|3734|3769|4089|4096|4191) [^}]*?'
             ':constvalue 4 \[ (-?\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+) \]', 'g') found
     ),
     numbers(number) as (
-        select distinct found[1]::bigint from shortened s, regexp_matches(s.tree, '[( ](\d{5,10})(?=[ )}])', 'g') found
+        select distinct found[1]::bigint from others s, regexp_matches(s.tree, '[( ](\d{5,10})(?=[ )}])', 'g') found
         union
         select b.lowest + 256 * b.low + 65536 * b.high + 16777216 * b.highest
         from constants c, lateral (values
@@ -36,11 +48,17 @@ as $$
     ),
     ids(id) as materialized (
         select number::oid from numbers where number between 16384 and 4294967295
+    ),
+    type_ids(id) as materialized (
+        select id from ids union select k.number::oid from known k where k.field ~ 'type$' and k.number >= 16384
+    ),
+    class_ids(id) as materialized (
+        select id from ids union select k.number::oid from known k where k.field !~ 'type$' and k.number >= 16384
     )
     select 'pg_proc'::regclass::oid, o.oid from ids join pg_proc o on o.oid = ids.id
     union all select 'pg_operator'::regclass, o.oid from ids join pg_operator o on o.oid = ids.id
-    union all select 'pg_type'::regclass, o.oid from ids join pg_type o on o.oid = ids.id
-    union all select 'pg_class'::regclass, o.oid from ids join pg_class o on o.oid = ids.id
+    union all select 'pg_type'::regclass, o.oid from type_ids t join pg_type o on o.oid = t.id
+    union all select 'pg_class'::regclass, o.oid from class_ids t join pg_class o on o.oid = t.id
     union all select 'pg_collation'::regclass, o.oid from ids join pg_collation o on o.oid = ids.id
     union all select 'pg_opclass'::regclass, o.oid from ids join pg_opclass o on o.oid = ids.id
     union all select 'pg_opfamily'::regclass, o.oid from ids join pg_opfamily o on o.oid = ids.id

@@ -8,8 +8,20 @@
 create or replace function pgtrickle.drain_lock() returns integer
 language sql immutable as $$ select 1885828211 $$;
 
--- may_start: whether a refresh may begin in this transaction; until it ends, drain waits for it.
+-- may_start: what sidecars of version 0.1.0 ask before a refresh. They do not know this catalog, and would take
+-- it for theirs. The error ends their attempt without a trace in the catalog.
 create or replace function pgtrickle.may_start() returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    raise exception 'this sidecar is older than the catalog of pgtrickle in this database' using
+        errcode = 'object_not_in_prerequisite_state',
+        hint = format('Stop it, and start one of version %s.', pgtrickle.version());
+end
+$$;
+
+-- may_begin: whether a refresh may begin in this transaction; until it ends, drain waits for it.
+create or replace function pgtrickle.may_begin() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -124,7 +136,9 @@ $$;
 create or replace function pgtrickle.waits_for(id bigint) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select coalesce((select format('the database is drained since %s by %I',
+    select coalesce(case when pgtrickle.is_copy()
+            then 'this database is a copy: pgtrickle repair binds everything anew, before that nothing is refreshed' end,
+        (select format('the database is drained since %s by %I',
             to_char(d.drained_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), d.drained_by)
         from pgtrickle.pgt_drain d), pgtrickle.gate_before(id), pgtrickle.waits_for_triggers(id))
 $$;
@@ -137,8 +151,7 @@ begin
     -- triggers are created without anybody doing anything
     if pgtrickle.waits_for(id) is distinct from pgtrickle.waits_for_triggers(id) then
         raise exception '%', format('%s is not refreshed now: %s',
-                (select pgtrickle.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id),
-                pgtrickle.waits_for(id)) using
+                pgtrickle.shown_name(id), pgtrickle.waits_for(id)) using
             errcode = 'object_not_in_prerequisite_state',
             hint = case when exists (select from pgtrickle.pgt_drain)
                 then 'select pgtrickle.undrain() lets refreshes start again.'

@@ -13,15 +13,17 @@ create or replace function pgtrickle.drop_by_id(id bigint, cascade boolean) retu
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    relation_id oid := (select s.pgt_relid from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
+    relation_id oid := pgtrickle.bound_relation(id);
     dependants bigint[] := array(
         select d.pgt_id from pgtrickle.pgt_dependencies d
-        where d.source_relid = relation_id and d.source_type = 'stream_table' order by 1);
+        join pgtrickle.pgt_stream_tables s on s.pgt_relid = d.source_relid
+        where s.pgt_id = id and d.source_type = 'stream_table' order by 1);
     dependant bigint;
 begin
+    perform pgtrickle.check_not_copy();
     if dependants <> '{}' and not cascade then
-        raise exception '%', format('other stream tables read %s: %s', pgtrickle.printed(relation_id), (
-                select string_agg(pgtrickle.printed(s.pgt_relid), ', ' order by s.pgt_id)
+        raise exception '%', format('other stream tables read %s: %s', pgtrickle.shown_name(id), (
+                select string_agg(pgtrickle.shown_name(s.pgt_id), ', ' order by s.pgt_id)
                 from pgtrickle.pgt_stream_tables s where s.pgt_id = any (dependants))) using
             errcode = 'dependent_objects_still_exist',
             hint = 'Drop them first, or use cascade => true.';
@@ -31,7 +33,9 @@ begin
             perform pgtrickle.drop_by_id(dependant, cascade);
         end if;
     end loop;
-    if exists (select from pg_class where oid = relation_id) then
+    if relation_id is null and pgtrickle.named_relation(id) is not null then
+        raise warning '%', format('table %s stays: it is not the one that pgtrickle created', pgtrickle.shown_name(id));
+    elsif relation_id is not null then
         execute format('drop table %s %s', pgtrickle.printed(relation_id), case when cascade then 'cascade' end);
     end if;
     perform pgtrickle.forget(id);
@@ -50,9 +54,8 @@ begin
     if not exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = id) then
         return;
     end if;
-    if exists (select from pgtrickle.pgt_stream_tables s join pg_class c on c.oid = s.pgt_relid
-        where s.pgt_id = id)
-    then
+    perform pgtrickle.check_not_copy();
+    if pgtrickle.bound_relation(id) is not null then
         raise exception 'the table of this stream table still exists' using
             errcode = 'object_not_in_prerequisite_state', hint = 'Use pgtrickle.drop_stream_table.';
     end if;

@@ -19,6 +19,7 @@ declare
         select pg_catalog.string_agg(pg_catalog.quote_ident(part), '.' order by number)
         from pg_catalog.unnest(pgtrickle.name_parts(source)) with ordinality as p(part, number)));
 begin
+    perform pgtrickle.check_not_copy();
     if relation_id is null then
         raise exception '%', pg_catalog.format('there is no table %s', source) using
             errcode = 'undefined_table', hint = 'Outside the search_path, write schema.name.';
@@ -99,6 +100,7 @@ create or replace function pgtrickle.close_gate(relation_id oid) returns void
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
+    perform pgtrickle.check_not_copy();
     perform pgtrickle.check_may_gate(relation_id);
     insert into pgtrickle.own_gates (source_relid)
     select relation_id where pgtrickle.is_source(relation_id)
@@ -110,6 +112,7 @@ create or replace function pgtrickle.open_gate(relation_id oid) returns void
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
+    perform pgtrickle.check_not_copy();
     perform pgtrickle.check_may_gate(relation_id);
     delete from pgtrickle.own_gates g where g.source_relid = relation_id;
 end
@@ -146,10 +149,14 @@ create or replace function pgtrickle.gated_sources() returns table (
     source_table text, source_oid oid, gated_at timestamptz, gated_by name, stream_tables text[])
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select pgtrickle.printed(g.source_relid), g.source_relid, g.gated_at, g.gated_by,
-        array(select pgtrickle.printed(s.pgt_relid) from pgtrickle.gated_tables() t
-            join pgtrickle.pgt_stream_tables s on s.pgt_id = t.pgt_id
+    select n.source_table, g.source_relid, g.gated_at, g.gated_by,
+        array(select pgtrickle.shown_name(t.pgt_id) from pgtrickle.gated_tables() t
             where t.source_relid = g.source_relid order by 1)
-    from pgtrickle.pgt_gates g join pg_class c on c.oid = g.source_relid
+    from pgtrickle.pgt_gates g
+    cross join lateral (select case when pgtrickle.is_copy()
+        then (select min(format('%I.%I', d.source_schema, d.source_name)) from pgtrickle.pgt_dependencies d
+            where d.source_relid = g.source_relid and d.source_type <> 'function')
+        else pgtrickle.printed(g.source_relid) end) n(source_table)
+    where n.source_table is not null
     order by g.gated_at
 $$;

@@ -4,7 +4,8 @@
 
 revoke execute on all routines in schema pgtrickle from public;
 
-grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrickle.server_worker_inventory
+grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrickle.server_worker_inventory,
+    pgtrickle.visible_repairs
     to public;
 grant select, insert (pgt_id) on pgtrickle.own_requests to public;
 grant select, insert (source_relid), delete on pgtrickle.own_gates to public;
@@ -14,7 +15,7 @@ grant select, insert (is_draining), delete on pgtrickle.own_drain to public;
 grant execute on function
     pgtrickle.create_stream_table, pgtrickle.create_stream_table_if_not_exists,
     pgtrickle.create_or_replace_stream_table, pgtrickle.alter_stream_table, pgtrickle.drop_stream_table,
-    pgtrickle.resume_stream_table, pgtrickle.repair_stream_table, pgtrickle.refresh_stream_table,
+    pgtrickle.resume_stream_table, pgtrickle.repair_stream_table, pgtrickle.repair, pgtrickle.refresh_stream_table,
     pgtrickle.manual_refresh, pgtrickle.gate_source, pgtrickle.ungate_source, pgtrickle.drain,
     pgtrickle.undrain to public;
 grant execute on procedure pgtrickle.refresh_and_wait, pgtrickle.create_stream_table_and_wait to public;
@@ -26,7 +27,7 @@ grant execute on function
     pgtrickle.trigger_inventory, pgtrickle.worker_allocation_status, pgtrickle.version,
     pgtrickle.schedule_seconds, pgtrickle.timeout_seconds, pgtrickle.cron_field, pgtrickle.cron_hint, pgtrickle.check_cron,
     pgtrickle.gated_sources, pgtrickle.is_drained, pgtrickle.waits_for,
-    pgtrickle.waits_for_spark to public;
+    pgtrickle.waits_for_spark, pgtrickle.is_copy, pgtrickle.installation, pgtrickle.repairs to public;
 
 -- parts of the above that run as the caller
 grant execute on function
@@ -46,7 +47,9 @@ grant execute on function
     pgtrickle.drain_lock, pgtrickle.drain_locks, pgtrickle.is_draining,
     pgtrickle.check_waits_for_nothing, pgtrickle.may_refresh, pgtrickle.request_refresh, pgtrickle.answer_to,
     pgtrickle.may_gate, pgtrickle.check_may_gate, pgtrickle.close_gate, pgtrickle.open_gate,
-    pgtrickle.may_drain, pgtrickle.check_may_drain to public;
+    pgtrickle.may_drain, pgtrickle.check_may_drain, pgtrickle.check_not_copy, pgtrickle.is_guarded,
+    pgtrickle.bound_relation, pgtrickle.named_relation, pgtrickle.shown_name, pgtrickle.own_guard, pgtrickle.restore_guard,
+    pgtrickle.has_moved, pgtrickle.timeline, pgtrickle.system_identifier, pgtrickle.present_identity to public;
 
 -- parts that run as the sidecar's role and check everything they are given
 grant execute on function

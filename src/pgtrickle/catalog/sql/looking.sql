@@ -21,9 +21,9 @@ select s.pgt_id, coalesce(n.nspname, s.pgt_schema) as pgt_schema, coalesce(c.rel
     case when pgtrickle.may_see_errors(s.pgt_owner) then s.last_error end as last_error, s.retry_at,
     s.needs_reinit, case when pgtrickle.may_see_errors(s.pgt_owner) then s.reinit_reason end as reinit_reason,
     s.refresh_tier, s.cdc_mode, s.append_only, s.pooler_compatibility_mode, s.created_at,
-    s.refresh_timeout
+    s.refresh_timeout, s.on_divergence, s.repairs, s.last_repair_at
 from pgtrickle.pgt_stream_tables s
-left join pg_catalog.pg_class c on c.oid = s.pgt_relid
+left join pg_catalog.pg_class c on c.oid = s.pgt_relid and not (select pgtrickle.is_copy())
 left join pg_catalog.pg_namespace n on n.oid = c.relnamespace;
 
 create or replace function pgtrickle.pgt_status() returns table (
@@ -67,7 +67,7 @@ create or replace function pgtrickle.list_sources(name text) returns table (
     source_table text, source_oid oid, source_type text, cdc_mode text, columns_used text[])
 language sql stable
 as $$
-    select coalesce(pgtrickle.printed(d.source_relid),
+    select coalesce(case when not (select pgtrickle.is_copy()) then pgtrickle.printed(d.source_relid) end,
             case d.source_type when 'function' then d.source_name
                 else pg_catalog.format('%I.%I', d.source_schema, d.source_name) end),
         d.source_relid, d.source_type, d.cdc_mode, d.columns_used
@@ -85,6 +85,10 @@ as $$
 declare
     reading record;
 begin
+    if pgtrickle.is_copy() then
+        -- what waited there is nobody's here
+        return;
+    end if;
     for reading in
         select pgtrickle.printed(s.pgt_relid) as reader, pgtrickle.printed(d.source_relid) as source,
             d.source_relid as source_id, d.cdc_mode as mode,
@@ -124,6 +128,6 @@ as $$
     from pgtrickle.pgt_sources s
     cross join lateral pgtrickle.wanted_triggers(s.source_relid,
         case s.trigger_level when 'none' then 'none' else pgtrickle.trigger_level(s.source_relid) end) w
-    where exists (select from pg_class c where c.oid = s.source_relid)
+    where exists (select from pg_class c where c.oid = s.source_relid) and not (select pgtrickle.is_copy())
     order by 1, 3, 5
 $$;

@@ -73,14 +73,14 @@ begin
     from pg_catalog.unnest(parts) with ordinality as p(part, number);
     select s.pgt_id into found_id
     from pgtrickle.pgt_stream_tables s
-    where s.pgt_relid = pg_catalog.to_regclass(printed_name)::pg_catalog.oid;
+    where s.pgt_relid = pg_catalog.to_regclass(printed_name)::pg_catalog.oid and not pgtrickle.is_copy();
     if found_id is null then
         select s.pgt_id into found_id
         from pgtrickle.pgt_stream_tables s
         where s.pgt_name = parts[pg_catalog.cardinality(parts)]
             and s.pgt_schema = any (case when pg_catalog.cardinality(parts) = 2
                 then array[parts[1]::name] else pg_catalog.current_schemas(false) end)
-            and not exists (select from pg_catalog.pg_class c where c.oid = s.pgt_relid)
+            and pgtrickle.bound_relation(s.pgt_id) is null
         order by pg_catalog.array_position(pg_catalog.current_schemas(false), s.pgt_schema)
         limit 1;
     end if;

@@ -89,7 +89,7 @@ $$;
 create or replace function pgtrickle.options(
     schedule text, refresh_mode text, initialize boolean, diamond_consistency text,
     diamond_schedule_policy text, cdc_mode text, append_only boolean, pooler_compatibility_mode boolean,
-    tier text default null, refresh_timeout text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null
 ) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -112,7 +112,8 @@ begin
         'append_only', append_only,
         'pooler_compatibility_mode', pooler_compatibility_mode,
         'refresh_tier', pgtrickle.one_of('tier', tier, '{hot,warm,cold,frozen}'),
-        'refresh_timeout', pgtrickle.timeout_seconds('refresh_timeout', refresh_timeout)
+        'refresh_timeout', pgtrickle.timeout_seconds('refresh_timeout', refresh_timeout),
+        'on_divergence', pgtrickle.one_of('on_divergence', on_divergence, '{repair,stop}')
     );
 end
 $$;

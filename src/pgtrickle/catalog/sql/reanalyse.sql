@@ -7,6 +7,7 @@ as $$
 declare
     query_view oid;
 begin
+    perform pgtrickle.check_not_copy();
     perform from pgtrickle.pgt_stream_tables s where s.pgt_id = id for update;
     perform pgtrickle.restore_guard(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
     perform pgtrickle.repair_sources_of(id);

@@ -42,6 +42,7 @@ as $$
 declare
     request bigint;
 begin
+    perform pgtrickle.check_not_copy();
     if not pgtrickle.may_refresh(id) then
         raise exception 'only its owner may refresh a stream table' using
             errcode = 'insufficient_privilege', hint = 'Ask its owner, or become a member of that role.';

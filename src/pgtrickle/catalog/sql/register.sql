@@ -23,7 +23,7 @@ exception
         raise exception '%', format('stream table %s has lost its trigger pgtrickle_guard',
                 pgtrickle.printed(relation_id)) using
             errcode = 'object_not_in_prerequisite_state',
-            hint = 'Drop the stream table and create it again.';
+            hint = format('select pgtrickle.repair_stream_table(%L) creates it again.', pgtrickle.printed(relation_id));
 end
 $$;
 
@@ -40,6 +40,7 @@ declare
         join pg_description d on d.classoid = 'pg_trigger'::regclass and d.objoid = t.oid and d.objsubid = 0
         where t.tgrelid = relation_id and t.tgname = 'pgtrickle_guard');
 begin
+    perform pgtrickle.check_not_copy();
     if proof is null or not starts_with(proof, format('last defined in transaction %s, ', pg_current_xact_id()))
         or exists (select from pgtrickle.pgt_stream_tables s
             where s.pgt_relid = relation_id and s.last_proof = proof)
@@ -201,6 +202,7 @@ begin
             errcode = 'object_not_in_prerequisite_state',
             hint = 'Let pgtrickle.create_stream_table create the table.';
     end if;
+    perform pgtrickle.settle_identity();
     insert into pgtrickle.pgt_stream_tables
         (pgt_relid, pgt_schema, pgt_name, pgt_owner, defining_query, refresh_mode, settings, match_columns)
     select c.oid, n.nspname, c.relname, c.relowner, '', 'AUTO', pgtrickle.session_settings(),
@@ -226,7 +228,7 @@ begin
         (options ->> 'initialize')::boolean, options ->> 'diamond_consistency',
         options ->> 'diamond_schedule_policy', options ->> 'cdc_mode', (options ->> 'append_only')::boolean,
         (options ->> 'pooler_compatibility_mode')::boolean, options ->> 'refresh_tier',
-        options ->> 'refresh_timeout')
+        options ->> 'refresh_timeout', options ->> 'on_divergence')
         || case when options ? 'schedule' then '{}' else '{"schedule": null}'::jsonb end;
     o := jsonb_populate_record(null::pgtrickle.pgt_stream_tables, options);
     update pgtrickle.pgt_stream_tables s set
@@ -240,7 +242,8 @@ begin
         append_only = coalesce(o.append_only, s.append_only),
         pooler_compatibility_mode = coalesce(o.pooler_compatibility_mode, s.pooler_compatibility_mode),
         refresh_tier = coalesce(o.refresh_tier, s.refresh_tier),
-        refresh_timeout = nullif(coalesce(o.refresh_timeout, s.refresh_timeout), -1)
+        refresh_timeout = nullif(coalesce(o.refresh_timeout, s.refresh_timeout), -1),
+        on_divergence = coalesce(o.on_divergence, s.on_divergence)
     where s.pgt_id = id;
 end
 $$;

@@ -10,7 +10,16 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from pgtrickle import __version__
-from pgtrickle.interfaces.cli import caching, controlling, defining, looking, refreshing, serving, telling
+from pgtrickle.interfaces.cli import (
+    caching,
+    controlling,
+    defining,
+    looking,
+    refreshing,
+    repairing,
+    serving,
+    telling,
+)
 from pgtrickle.interfaces.cli.failures import Failed, reported
 
 COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
@@ -27,6 +36,7 @@ COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
     ("alter", defining.alter),
     ("sql", telling.sql),
     ("resume", defining.resume),
+    ("repair", repairing.repair),
     ("gate", controlling.gate),
     ("ungate", controlling.ungate),
     ("drain", controlling.drain),

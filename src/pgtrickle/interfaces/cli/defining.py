@@ -17,6 +17,7 @@ from pgtrickle.interfaces.cli.options import (
     Json,
     Mode,
     Name,
+    OnDivergence,
     PoolerCompatibility,
     Query,
     QueryFile,
@@ -67,6 +68,7 @@ def create(
     mode: Mode = "AUTO",
     pooler_compatibility: PoolerCompatibility = False,
     refresh_timeout: RefreshTimeout = None,
+    on_divergence: OnDivergence = None,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
@@ -79,6 +81,7 @@ def create(
         "refresh_mode": mode,
         "pooler_compatibility_mode": pooler_compatibility,
         "refresh_timeout": refresh_timeout,
+        "on_divergence": on_divergence,
     }
     notices = define.create(dsn, name, text, options)
     created = standing(dsn, name)
@@ -104,6 +107,7 @@ def alter(
     tier: Tier = None,
     pooler_compatibility: PoolerCompatibility = None,
     refresh_timeout: RefreshTimeout = None,
+    on_divergence: OnDivergence = None,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
@@ -116,12 +120,13 @@ def alter(
         "tier": tier,
         "pooler_compatibility_mode": pooler_compatibility,
         "refresh_timeout": refresh_timeout,
+        "on_divergence": on_divergence,
     }
     changes: define.Options = {option: value for option, value in given.items() if value is not None}
     if not changes:
         raise BadParameter(
-            "say what to change: --query, --schedule, --mode, --tier, --status, --refresh-timeout or"
-            " --pooler-compatibility"
+            "say what to change: --query, --schedule, --mode, --tier, --status, --refresh-timeout,"
+            " --on-divergence or --pooler-compatibility"
         )
     notices = define.alter(dsn, name, changes)
     altered = standing(dsn, name)

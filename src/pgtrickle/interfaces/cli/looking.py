@@ -9,7 +9,7 @@ from typer import Argument, Option
 from pgtrickle.commands import look
 from pgtrickle.interfaces.cli import screens
 from pgtrickle.interfaces.cli.options import Dsn, Json, Name
-from pgtrickle.interfaces.cli.printing import output, print_json
+from pgtrickle.interfaces.cli.printing import output, print_json, warn
 
 OneOrAll = Annotated[str | None, Argument(show_default=False, help="One stream table; without it, all.")]
 Limit = Annotated[int, Option("--limit", "-n", min=1, help="How many, counted from the newest.")]
@@ -43,6 +43,7 @@ def status(name: OneOrAll = None, dsn: Dsn = "", json: Json = False) -> None:
 def history(name: Name, limit: Limit = 20, dsn: Dsn = "", json: Json = False) -> None:
     """Show the latest refreshes of a stream table: what they did, how long it took, and why."""
     refreshes = look.history(dsn, name, limit)
+    _warn_of_copy(dsn)
     if json:
         print_json(refreshes)
         return
@@ -52,7 +53,13 @@ def history(name: Name, limit: Limit = 20, dsn: Dsn = "", json: Json = False) ->
 def sidecars(dsn: Dsn = "", json: Json = False) -> None:
     """Show who serves this database: workers, what waits for them, how long a look takes."""
     serving = look.sidecars(dsn)
+    _warn_of_copy(dsn)
     if json:
         print_json(serving)
         return
     output().print(screens.sidecars(serving))
+
+
+def _warn_of_copy(dsn: str) -> None:
+    if look.is_copy(dsn):
+        warn("This database is a copy, and what you see was recorded in the original: run pgtrickle repair.")

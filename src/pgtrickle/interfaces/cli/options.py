@@ -109,6 +109,16 @@ PoolerCompatibility: TypeAlias = Annotated[
 ]
 
 
+OnDivergence: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "--on-divergence",
+        show_default=False,
+        help="What to do if it does not hold the rows it should hold: repair (load it anew), or stop.",
+    ),
+]
+
+
 PoolerOption: TypeAlias = Annotated[
     Pooling,
     Option(

@@ -28,6 +28,11 @@ def errors() -> Console:
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
+def warn(sentence: str) -> None:
+    """A sentence beside what was asked for."""
+    errors().print(sentence, style="yellow", soft_wrap=True)
+
+
 def print_json(value: Any) -> None:
     """The value as indented JSON; keys are the names of its fields, and stay."""
     sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n")

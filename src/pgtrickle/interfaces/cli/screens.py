@@ -29,7 +29,7 @@ def definitions(tables: Sequence[Standing]) -> RenderableType:
             Text(", ".join(table.sources)),
             Text(table.owner),
         )
-    return screen
+    return Group(screen, *_waits(tables))
 
 
 def standings(tables: Sequence[Standing]) -> RenderableType:
@@ -74,6 +74,8 @@ def standing(table: Standing) -> RenderableType:
     if table.waits:
         rows.append(("waits", Text(table.waits, style="yellow")))
     rows.append(("last refresh", _last_refresh(table)))
+    if table.repairs:
+        rows.append(("self-repairs", Text(_repairs(table), style="yellow")))
     if table.last_error:
         rows.append(("last error", Text(_one_line(table.last_error), style="red")))
         rows.append(
@@ -177,9 +179,16 @@ def _notes(table: Standing) -> list[RenderableType]:
     notes: list[RenderableType] = []
     if table.downgrade_reason:
         notes.append(_note(table, "FULL because", table.downgrade_reason, ""))
+    if table.repairs:
+        notes.append(_note(table, "self-repairs:", _repairs(table), "yellow"))
     if table.last_error and table.status is not Status.ACTIVE:
         notes.append(_note(table, "last error:", table.last_error, "red"))
     return notes
+
+
+def _repairs(table: Standing) -> str:
+    when = words.moment(table.last_repair_at)
+    return f"{words.count(table.repairs)}, the last at {when}; pgtrickle.repairs('{table.name}') has the rows"
 
 
 def _note(table: Standing, label: str, text: str, style: str) -> RenderableType:

@@ -56,6 +56,7 @@ _BOTH: Final[Mapping[str, Reading]] = {
     "pooler_compatibility_mode": _boolean,
     "refresh_timeout": _text,
     "tier": _one_of("hot", "warm", "cold", "frozen"),
+    "on_divergence": _one_of("repair", "stop"),
 }
 CREATE: Final[Mapping[str, Reading]] = {**_BOTH, "initialize": _boolean}
 ALTER: Final[Mapping[str, Reading]] = {**_BOTH, "status": _one_of("ACTIVE", "SUSPENDED")}

@@ -35,5 +35,6 @@ select clock_timestamp() as now, pg_current_snapshot()::text as snapshot,
             and s.version is distinct from pgtrickle.source_version(d.source_relid)
     ) as refreshed_views,
     pgtrickle.is_draining() as is_draining,
-    (select c.generation from pgtrickle.pgt_caches c) as cache_generation
+    (select c.generation from pgtrickle.pgt_caches c) as cache_generation,
+    pgtrickle.installation() as installation
 from (select %(seen)s::pg_snapshot) p(seen)

@@ -1,0 +1,71 @@
+"""Which installation answers: its version, whether it is a copy, and on which server it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+from pgtrickle.model.errors import CopiedDatabase, NotInstalled
+from pgtrickle.postgres.connection import Connection
+
+MIGRATIONS: Final = (
+    "0001_catalog.sql",
+    "0002_copies.sql",
+    "0003_ticks.sql",
+    "0004_control.sql",
+    "0005_compiled.sql",
+    "0006_costs.sql",
+    "0007_ground.sql",
+    "0008_capture.sql",
+    "0010_identity.sql",
+    "0011_rights.sql",
+    "0012_limits.sql",
+)
+"""In order; a database remembers how many it has. One that was released is never edited again."""
+
+VERSION: Final = len(MIGRATIONS)
+
+COPIED: Final = "this database is a copy, and pgtrickle does not act in it before it is repaired"
+REPAIR: Final = "run: pgtrickle repair"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What `pgtrickle.installation()` says. `place` differs between servers, and changes with a failover."""
+
+    version: int
+    is_copy: bool
+    place: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the text of the SQL function."""
+        version, state, place = text.split(" ")
+        return cls(int(version), state == "copy", place)
+
+    def check(self) -> None:
+        """Raise unless this code was written for the catalog, and the catalog for this database."""
+        if self.version != VERSION:
+            raise other_version(self.version)
+        if self.is_copy:
+            raise CopiedDatabase(COPIED, hint=REPAIR)
+
+
+def installation(connection: Connection) -> Installation:
+    """The installation that this connection leads to."""
+    row = connection.execute("select pgtrickle.installation()").fetchone()
+    assert row is not None
+    return Installation.parse(row[0])
+
+
+def other_version(found: int) -> NotInstalled:
+    """The error for a catalog that this code was not written for."""
+    if found < VERSION:
+        return NotInstalled(
+            f"the catalog in this database is of version {found}, this pgtrickle needs {VERSION}",
+            hint="run: pgtrickle install",
+        )
+    return NotInstalled(
+        f"the catalog in this database is of version {found}, newer than this pgtrickle ({VERSION})",
+        hint="upgrade this pgtrickle",
+    )

@@ -1,0 +1,152 @@
+-- identity: whether this is the database that the catalog was written in, or a copy of it.
+--
+-- The catalog stores OIDs and transaction ids, which mean something else in a copy. So pgt_identity stores
+-- the identity of the database: the system identifier of the server, the OID of the database, the OID of a
+-- catalog table, and the transaction that wrote its first row (`marker`). A dump keeps none of them, a clone
+-- by CREATE DATABASE … TEMPLATE has another OID, pg_upgrade makes another system identifier. A physical copy
+-- keeps all of them, and with them all OIDs and transaction ids: it is a failover, and goes on.
+
+-- system_identifier: that of the server; null where the caller may not call pg_control_system().
+create or replace function pgtrickle.system_identifier() returns bigint
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return (select c.system_identifier from pg_control_system() c);
+exception when insufficient_privilege or undefined_function or feature_not_supported then
+    return null;
+end
+$$;
+
+-- timeline: which line of history the server writes; null on a standby, or where the server does not say.
+-- A standby that is promoted begins another one.
+create or replace function pgtrickle.timeline() returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if pg_is_in_recovery() then
+        return null;
+    end if;
+    return left(pg_walfile_name(pg_current_wal_lsn()), 8);
+exception when insufficient_privilege or undefined_function or feature_not_supported then
+    return null;
+end
+$$;
+
+-- present_identity: the identity of the database as it is now.
+create or replace function pgtrickle.present_identity()
+returns table (system_identifier bigint, database_id oid, catalog_id oid, marker text)
+language sql stable rows 1 set search_path = pg_catalog, pg_temp
+as $$
+    select pgtrickle.system_identifier(), d.oid, v.tableoid, v.xmin::text
+    from pg_database d, pgtrickle.pgt_schema_version v
+    where d.datname = current_database() and v.version = 1
+$$;
+
+-- has_moved: whether the identity of the database is not the one that is stored.
+create or replace function pgtrickle.has_moved() returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select not exists (
+        select from pgtrickle.pgt_identity i join pgtrickle.present_identity() p
+            on p.database_id = i.database_id and p.catalog_id = i.catalog_id and p.marker = i.marker
+                and coalesce(p.system_identifier = i.system_identifier, true))
+$$;
+
+-- is_copy: whether the catalog came here with a dump, a clone or an upgrade, and has not been repaired since.
+-- Where there are no stream tables there is nothing to repair: the first one adopts the new identity.
+create or replace function pgtrickle.is_copy() returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select (exists (select from pgtrickle.pgt_stream_tables) or exists (select from pgtrickle.pgt_sources))
+        and pgtrickle.has_moved()
+$$;
+
+-- check_not_copy: refuse to act in a copy: its OIDs belong to other tables.
+create or replace function pgtrickle.check_not_copy() returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if pgtrickle.is_copy() then
+        raise exception 'this database is a copy, and pgtrickle does not act in it before it is repaired' using
+            errcode = 'object_not_in_prerequisite_state',
+            hint = 'Run: pgtrickle repair, or: select * from pgtrickle.repair(). It finds every stream table '
+                'and source by name, captures changes anew and reloads all stream tables.';
+    end if;
+end
+$$;
+
+-- adopt_identity: store the identity of this database. Runs as the sidecar's role.
+create or replace function pgtrickle.adopt_identity() returns void
+language sql set search_path = pg_catalog, pg_temp
+as $$
+    insert into pgtrickle.pgt_identity as i (system_identifier, database_id, catalog_id, marker)
+    select p.system_identifier, p.database_id, p.catalog_id, p.marker from pgtrickle.present_identity() p
+    on conflict (is_only) do update set system_identifier = excluded.system_identifier,
+        database_id = excluded.database_id, catalog_id = excluded.catalog_id, marker = excluded.marker,
+        bound_at = excluded.bound_at
+$$;
+
+-- settle_identity: before the first stream table of an empty installation, adopt the identity it finds.
+create or replace function pgtrickle.settle_identity() returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgtrickle.check_not_copy();
+    if pgtrickle.has_moved() then
+        perform pgtrickle.adopt_identity();
+    end if;
+end
+$$;
+
+-- installation: the version of the catalog, whether this is a copy, and the server that answers, as one text.
+-- A sidecar compares it at every tick and every claim: the address that it has may lead elsewhere now.
+create or replace function pgtrickle.installation() returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select concat_ws(' ', (select max(v.version) from pgtrickle.pgt_schema_version v),
+        case when pgtrickle.is_copy() then 'copy' else 'original' end,
+        (select concat_ws('/', coalesce(p.system_identifier::text, '-'), p.database_id, p.catalog_id, p.marker,
+            coalesce(pgtrickle.timeline(), '-')) from pgtrickle.present_identity() p))
+$$;
+
+-- is_guarded: whether a table has the trigger that pgtrickle gives to its stream tables.
+create or replace function pgtrickle.is_guarded(relation_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select exists (
+        select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+        where t.tgrelid = relation_id and t.tgname = 'pgtrickle_guard'
+            and p.pronamespace = 'pgtrickle'::regnamespace and p.proname = 'refuse_direct_write')
+$$;
+
+-- bound_relation: the table of a stream table, if it is certain that it is its table; otherwise null.
+-- Its OID must be that of a table with its name, or with our guard, and not come from another database.
+create or replace function pgtrickle.bound_relation(id bigint) returns oid
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select c.oid
+    from pgtrickle.pgt_stream_tables s
+    join pg_class c on c.oid = s.pgt_relid and c.relkind = 'r'
+    join pg_namespace n on n.oid = c.relnamespace
+    where s.pgt_id = id and ((n.nspname, c.relname) = (s.pgt_schema, s.pgt_name) or pgtrickle.is_guarded(c.oid))
+        and not pgtrickle.is_copy()
+$$;
+
+-- named_relation: the table that has the name of a stream table now, whatever it is; null if there is none.
+create or replace function pgtrickle.named_relation(id bigint) returns oid
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select c.oid
+    from pgtrickle.pgt_stream_tables s
+    join pg_namespace n on n.nspname = s.pgt_schema
+    join pg_class c on c.relnamespace = n.oid and c.relname = s.pgt_name and c.relkind = 'r'
+    where s.pgt_id = id
+$$;
+
+-- shown_name: a stream table as messages name it: as its table is called now, or as it was when last seen.
+create or replace function pgtrickle.shown_name(id bigint) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(pgtrickle.printed(pgtrickle.bound_relation(s.pgt_id)), format('%I.%I', s.pgt_schema, s.pgt_name))
+    from pgtrickle.pgt_stream_tables s where s.pgt_id = id
+$$;
