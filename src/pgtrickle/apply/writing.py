@@ -84,6 +84,15 @@ class Stored:
         return [trusted(column.match) for column in self.columns]
 
     @property
+    def compared(self) -> list[sql.Composable]:
+        """The same without domains: operators of enums, arrays and ranges do not take one with its base."""
+        pairs = zip(self.columns, self.matches, strict=True)
+        return [
+            typed(match, column.pg_type) if column.domain and not column.is_matched_by_text else match
+            for column, match in pairs
+        ]
+
+    @property
     def rows(self) -> sql.Composed:
         """Everything it holds, as rows to be taken away."""
         return sql.SQL("select {}, -1 as weight from only {}").format(
@@ -244,7 +253,7 @@ def _found(stored: Stored) -> sql.Composed:
     ).format(
         columns=listed([*map(trusted, columns), *numbered("m", count, "d"), *coming]),
         matches=listed(stored.matches),
-        named=listed(aliased(stored.matches, numbered("m", count))),
+        named=listed(aliased(stored.compared, numbered("m", count))),
         table=relation(stored.name),
         same=same(numbered("m", count, "t"), numbered("m", count, "d")),
     )

@@ -165,6 +165,9 @@ def _values(lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> li
 
 def _among(column: sql.Composable, key: Field, values: list[Any], is_null_safe: bool) -> sql.Composable:
     column = sql.SQL("({})").format(column)
+    if key.carrier.input_type is not None:
+        # a domain over an enum or a range has no operator with its base; an index is found all the same
+        column = sql.SQL("({}::{})").format(column, trusted(key.carrier.input_type))
     present = [value for value in values if value is not None]
     found = sql.SQL("{} = any({})").format(column, _array(key, present))
     if key.carrier.pg_type.endswith("[]"):
