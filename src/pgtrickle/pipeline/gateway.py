@@ -92,8 +92,11 @@ def forget_gateway(session: SparkSession) -> None:
     with suppress(Exception):
         gateway.shutdown()
     with SparkContext._lock:
+        if id(gateway) != id(SparkContext._gateway):
+            # somebody else was faster, and has started another one while we waited for the lock
+            return
         SparkContext._gateway = None
         SparkContext._jvm = None
         SparkContext._active_spark_context = None
-    SparkSession._instantiatedSession = None
-    SparkSession._activeSession = None
+        SparkSession._instantiatedSession = None
+        SparkSession._activeSession = None

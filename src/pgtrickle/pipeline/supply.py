@@ -224,7 +224,9 @@ class SparkSupply:
         self.on_change(SparkChange(lost.message, lost))
 
     def _restart(self, dead: Spark) -> None:
-        dead.discard()
+        with suppress(Exception):
+            # whatever is left of it must not keep the next one from starting
+            dead.discard()
         began, is_told = time.monotonic(), False
         while not self._closing.is_set():
             self._hurry.wait(self._pause())
