@@ -61,7 +61,7 @@ class Memory:
         with self._lock:
             share, free = self.share, self.limit() - self._held
             if own + size > FREE and (own + size > share or size > free):
-                raise TooMuch(f"more than {megabytes(min(share, max(FREE, own + free)))}")
+                raise TooMuch(f"more than {megabytes(max(FREE, min(share, own + free)))}")
             self._held += size
             self.peak = max(self.peak, self._held)
 
