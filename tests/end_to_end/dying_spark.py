@@ -20,9 +20,11 @@ from pgtrickle.catalog.tables import find
 from pgtrickle.commands.look import history, sidecars, standing
 from pgtrickle.commands.refresh import SPARK_SECONDS, refresh
 from pgtrickle.commands.verify import verify
+from pgtrickle.interfaces.python import Trickle
+from pgtrickle.model.errors import SparkLost
 from pgtrickle.model.stream_table import Action
 from pgtrickle.pipeline import supply, suspects
-from pgtrickle.pipeline.session import Spark, open_spark
+from pgtrickle.pipeline.session import Spark, adopt, open_spark
 from pgtrickle.refresh.engine import Engine
 from tests.end_to_end.stopping_sidecar import STEPS
 from tests.fixtures.poolers import POOL_SIZE
@@ -152,6 +154,26 @@ def below_a_sidecar(engine: Engine, app: psycopg.Connection) -> dict[str, Any]:
     return {**waiting, "told": told}
 
 
+def below_a_given_session(engine: Engine, app: psycopg.Connection) -> dict[str, Any]:
+    """What Python's interface does with a session that was given to it, once that has died."""
+    given = engine.spark.small
+    with Trickle(engine.dsn, lambda: adopt(given)) as trickle:
+        app.execute("insert into orders values (1003, 3, 3)")
+        first = trickle.refresh("totals").action
+        deaths = engine.supply.deaths
+        kill(engine.spark)
+        app.execute("insert into orders values (1004, 4, 4)")
+        try:
+            trickle.refresh("totals")
+            told = ""
+        except SparkLost as lost:
+            told = str(lost)
+        notice_death(engine, deaths + 1)
+        engine.supply.settle(SPARK_SECONDS)
+        # there is another session now
+        return {"first": first.value, "told": told, "then": trickle.refresh("totals").action.value}
+
+
 def main() -> None:
     supply.ANSWER_SECONDS, suspects.FIRST_SECONDS = 5.0, 20.0
     engine = Engine(
@@ -162,6 +184,7 @@ def main() -> None:
         refresh(engine, "whole")
         steps = at_every_step(engine, app)
         waiting = below_a_sidecar(engine, app)
+        given = below_a_given_session(engine, app)
         verify(engine, None)
     states = {
         name: (standing(engine.dsn, name).status.value, standing(engine.dsn, name).consecutive_errors)
@@ -171,7 +194,14 @@ def main() -> None:
     reasons = [past.reason for past in history(engine.dsn, "totals", 100)]
     engine.close()
     json.dump(
-        {"steps": steps, "waiting": waiting, "states": states, "failed": failed, "reasons": reasons},
+        {
+            "steps": steps,
+            "waiting": waiting,
+            "given": given,
+            "states": states,
+            "failed": failed,
+            "reasons": reasons,
+        },
         sys.stdout,
     )
 
