@@ -35,10 +35,7 @@ def missing_triggers(connection: Connection) -> tuple[MissingTrigger, ...]:
 
 def capture_gaps(connection: Connection) -> dict[RelationId, str]:
     """The sources whose capture is not what it should be, each with what is wrong."""
-    rows = connection.execute(
-        "select s.source_relid::bigint, g.gap from pgtrickle.pgt_sources s"
-        " cross join lateral pgtrickle.capture_gap(s.source_relid) g(gap) where g.gap is not null order by 1"
-    )
+    rows = connection.execute("select source::bigint, gap from pgtrickle.capture_gaps() order by 1")
     return {RelationId(source): gap for source, gap in rows}
 
 

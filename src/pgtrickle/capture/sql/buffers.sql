@@ -177,9 +177,20 @@ begin
         source, case when pgtrickle.has_virtual(source, pgtrickle.intact_columns(source, numbers))
             then 'set search_path = pg_catalog, pg_temp' else '' end, pgtrickle.capture_body(source));
     execute format('revoke all on function pgtrickle_changes.capture_%s() from public', source);
-    update pgtrickle.pgt_sources s set shape = pgtrickle.capture_shape(source, s.columns_captured)
+    update pgtrickle.pgt_sources s set shape = pgtrickle.capture_shape(source, s.columns_captured),
+        parts = pgtrickle.parts_of(source), body = (
+            select md5(p.prosrc) from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+            where n.nspname = 'pgtrickle_changes' and p.proname = format('capture_%s', source))
     where s.source_relid = source;
 end
+$$;
+
+-- parts_of: the ids of what the trigger function of a source uses; null in the place of what is not there.
+create or replace function pgtrickle.parts_of(source oid) returns oid[]
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select array[pgtrickle.state_function(), pgtrickle.change_table('touched_0'), pgtrickle.change_table('touched_1'),
+        pgtrickle.change_table(format('changes_%s_0', source)), pgtrickle.change_table(format('changes_%s_1', source))]
 $$;
 
 -- state_call: the call of capture_state for a source and its active buffer, with all of its arguments constant.

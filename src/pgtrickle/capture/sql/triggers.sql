@@ -87,7 +87,8 @@ begin
     if not exists (
         select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
         where n.nspname = 'pgtrickle_changes' and p.proname = format('capture_%s', source) and p.prosecdef
-            and p.proowner = pgtrickle.sidecar_role() and p.prosrc = pgtrickle.capture_body(source))
+            and p.proowner = pgtrickle.sidecar_role() and md5(p.prosrc) = captured.body)
+        or captured.parts is distinct from pgtrickle.parts_of(source)
     then
         return format('the trigger function of %s is not what it should be', pgtrickle.printed(source));
     end if;
@@ -100,6 +101,41 @@ begin
     end if;
     return pgtrickle.unreplicated(source);
 end
+$$;
+
+-- capture_gaps: every source whose capture is not what it should be, with what is wrong. Looks closer only where
+-- something is suspicious: there may be thousands of sources, and this is asked all the time.
+create or replace function pgtrickle.capture_gaps() returns table (source oid, gap text)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    with common as materialized (
+        select n.oid as schema_id, pgtrickle.lacks_parts() as lacks_parts, pgtrickle.state_function() as state_id,
+            pgtrickle.change_table('touched_0') as touched_0, pgtrickle.change_table('touched_1') as touched_1,
+            pgtrickle.sidecar_role() as sidecar
+        from (select (select oid from pg_namespace where nspname = 'pgtrickle_changes')) n(oid)
+    )
+    select s.source_relid, g.gap
+    from pgtrickle.pgt_sources s
+    join pg_class c on c.oid = s.source_relid
+    cross join common k
+    left join pg_proc p on p.pronamespace = k.schema_id and p.proname = format('capture_%s', s.source_relid)
+    left join pg_class b on b.relnamespace = k.schema_id and b.relname = format('changes_%s_0', s.source_relid)
+    left join pg_class d on d.relnamespace = k.schema_id and d.relname = format('changes_%s_1', s.source_relid)
+    cross join lateral (
+        select case when k.lacks_parts or p.proowner is distinct from k.sidecar
+            or md5(p.prosrc) is distinct from s.body
+            or s.parts is distinct from array[k.state_id, k.touched_0, k.touched_1, b.oid, d.oid]
+            or b.relnatts - 2 < cardinality(s.columns_captured) or d.relnatts - 2 < cardinality(s.columns_captured)
+            or exists (select from pg_attribute a where a.attrelid in (b.oid, d.oid) and a.attisdropped)
+            or (has_table_privilege(k.sidecar, b.oid, 'INSERT') and has_table_privilege(k.sidecar, d.oid, 'INSERT'))
+                is not true
+            or s.trigger_level <> pgtrickle.trigger_level(s.source_relid)
+            or exists (select from pgtrickle.wanted_triggers(s.source_relid, s.trigger_level) w
+                where w.trigger_id is null or w.enabled = 'D' or w.enabled not in ('A', 'R')
+                    and pgtrickle.is_replicated(s.source_relid) is not false)
+            then pgtrickle.capture_gap(s.source_relid) end
+    ) g(gap)
+    where s.trigger_level <> 'none' and g.gap is not null
 $$;
 
 -- unreplicated: says so where a source receives rows by logical replication and its triggers do not fire then.

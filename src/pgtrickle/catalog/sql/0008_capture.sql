@@ -15,3 +15,9 @@ create table pgtrickle.pgt_waiting (
     primary key (pgt_id, source_relid)
 );
 grant select on pgtrickle.pgt_waiting to public;
+
+-- What the trigger function of a source was written for: a digest of its text, and the ids of all that it uses.
+-- Where these differ from what is there, something was removed or replaced.
+alter table pgtrickle.pgt_sources
+    add column body text,
+    add column parts oid[];
