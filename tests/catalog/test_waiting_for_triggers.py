@@ -203,3 +203,18 @@ def test_prepared_transactions_are_named_as_what_is_in_the_way(orders, app, conn
     assert retry_all(connection) == ["a prepared transaction"]
     app.execute("rollback prepared 'later'")
     assert retry_all(connection) == [None]
+
+
+def test_an_owner_who_could_switch_triggers_to_always_waits_for_no_writer(orders, app, connect, connection):
+    writer = connect(APP)
+    writer.execute("insert into orders values (2, 5)")
+    create(app)
+    writer.commit()
+    # the sidecar, which does not own the table, cannot let them fire for replicated writes
+    assert retry_all(connection) == [None]
+    writer.execute("insert into orders values (3, 5)")
+    create(app, "second")
+    writer.commit()
+    create(app, "third")
+    always = connection.execute("select is_always from pgtrickle.pgt_sources").fetchall()
+    assert always == [(True,)]

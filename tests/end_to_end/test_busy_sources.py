@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pgtrickle.commands.look import standing
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.stream_table import Status
@@ -18,6 +20,10 @@ def create(app, name, query=SUMS):
 
 def rows(app, name="sums"):
     return sorted(app.execute(f"select * from {name}").fetchall())
+
+
+def shows(app, expected):
+    return rows(app) == expected
 
 
 def test_a_busy_source_gets_its_triggers_once_it_is_free(source, app, connect, engine, database):
@@ -64,5 +70,5 @@ def test_a_running_sidecar_repairs_what_somebody_removes(source, app, admin, eng
             number += 1
             app.execute("insert into orders values (%s, %s, 1)", (number, number))
             expected = [(1, 10), *((n, 1) for n in range(2, number + 1))]
-            eventually(lambda expected=expected: rows(app) == expected)
+            eventually(partial(shows, app, expected))
             app.execute("update orders set amount = 10 where id = 1")

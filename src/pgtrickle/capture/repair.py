@@ -88,3 +88,14 @@ def sources_waited_for(connection: Connection, tables: Sequence[StreamTableId]) 
     ).fetchall()
     connection.commit()
     return tuple(RelationId(source) for (source,) in rows)
+
+
+def captured_sources(connection: Connection, tables: Sequence[StreamTableId]) -> tuple[RelationId, ...]:
+    """The sources of these stream tables that have triggers."""
+    rows = connection.execute(
+        "select distinct d.source_relid::bigint from pgtrickle.pgt_dependencies d"
+        " where d.pgt_id = any (%s) and d.source_type in ('table', 'stream_table')",
+        (list(tables),),
+    ).fetchall()
+    connection.commit()
+    return tuple(RelationId(source) for (source,) in rows)

@@ -33,6 +33,14 @@ class Altered(Exception):
     """A source was altered after the query was compiled, or refreshed after it was compared."""
 
 
+class StateLost(Altered):
+    """What is kept beside a stream table was removed by somebody: the rows are to be computed anew."""
+
+
+_MISSING = frozenset({"42P01", "42883", "3F000"})
+"""SQLSTATEs of a table, a function and a schema that are not there."""
+
+
 def check_ground(engine: Engine, session: Session, table: StreamTable, error: Exception) -> None:
     """Raise where the table is not to blame.
 
@@ -55,6 +63,8 @@ def check_ground(engine: Engine, session: Session, table: StreamTable, error: Ex
         raise Busy(
             f"{table.name} met another session that locks or alters the same tables", hint=AGAIN
         ) from error
+    if isinstance(error, DatabaseError) and error.sqlstate in _MISSING and "pgtrickle_state" in str(error):
+        raise StateLost from error
     if is_outdated_plan(error):
         engine.pool.renew()
         raise Altered from error

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from pgtrickle.capture.repair import retry_capture, sources_waited_for
+from pgtrickle.capture.repair import captured_sources, repair, retry_capture, sources_waited_for
+from pgtrickle.catalog.outcomes import mark_reinit
 from pgtrickle.catalog.repairs import Cause
 from pgtrickle.changes.window import buffers
 from pgtrickle.model.errors import (
@@ -19,7 +20,7 @@ from pgtrickle.model.errors import (
 from pgtrickle.model.stream_table import RefreshOutcome, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.postgres.pool import FOR_REFRESH
-from pgtrickle.refresh.blaming import Altered, check_ground
+from pgtrickle.refresh.blaming import Altered, StateLost, check_ground
 from pgtrickle.refresh.claiming import Overtaken, all_claimed, begun, busy, claimed
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.diverging import note_divergence, self_repairs
@@ -94,8 +95,11 @@ def _within_limit(
             if len(tables) == 1 and not failures and _can_go_alone(tables[0][1]):
                 return [_alone(engine, *tables[0], initiated_by, waits)]
             return [*failures, *_together(engine, tables, initiated_by, waits, failures)]
+        except StateLost:
+            _restore_state(engine, ids)
         except Altered:
             engine.forget(*ids)
+            _repair_captures(engine, ids)
         except Overtaken:
             restless = busy(*(table for table, _ in tables))
         except WaitsForTriggers as waiting:
@@ -103,6 +107,23 @@ def _within_limit(
             if not _has_captured(engine, ids):
                 break
     raise restless
+
+
+def _repair_captures(engine: Engine, ids: Sequence[StreamTableId]) -> None:
+    """Make again what somebody has removed of the capture of their sources."""
+    with engine.connection() as connection:
+        for source in captured_sources(connection, ids):
+            with suppress(PgTrickleError):
+                repair(connection, source)
+
+
+def _restore_state(engine: Engine, ids: Sequence[StreamTableId]) -> None:
+    """Have the rows of stream tables computed anew, with all that is kept beside them."""
+    with engine.connection() as connection:
+        connection.execute("select pgtrickle.create_state()")
+        for table in ids:
+            mark_reinit(connection, table, "what pgtrickle keeps beside it was removed")
+        connection.commit()
 
 
 def _has_captured(engine: Engine, ids: Sequence[StreamTableId]) -> bool:

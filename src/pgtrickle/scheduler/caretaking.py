@@ -14,12 +14,14 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.scheduler.duty import SIGHT_SECONDS, Behind, Duty
 from pgtrickle.scheduler.pending import pending
-from pgtrickle.scheduler.upkeep import capture_waiting, rotate_buffers, tidy
+from pgtrickle.scheduler.upkeep import capture_waiting, repair_captures, rotate_buffers, tidy
 from pgtrickle.scheduler.vitals import leave, tell
 
 STEP_SECONDS = 0.5
 ROTATE_SECONDS = 2.0
 TIDY_SECONDS = 30.0
+GAP_SECONDS = 2.0
+"""How often gaps in capture are looked for, at most."""
 CHECK_SECONDS = 60.0
 """How often every buffer is asked, in case a change was touched by nobody."""
 
@@ -31,6 +33,7 @@ class Caretaker:
     duty: Duty
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
+    _gap_pause: float = GAP_SECONDS
     _last: dict[str, float] = field(default_factory=dict)
     _unrotated: set[RelationId] = field(default_factory=set)
     _snapshots: deque[tuple[float, Frontier]] = field(default_factory=deque)
@@ -67,6 +70,11 @@ class Caretaker:
             self._unrotated = rotate_buffers(connection, None if is_all else written)
             self._empty_touched(connection)
             self._tell(connection)
+        if self._has_come("capture", self._gap_pause):
+            started = time.monotonic()
+            repair_captures(connection)
+            # a look at thousands of sources takes its time, and leaves the rest to others
+            self._gap_pause = max(GAP_SECONDS, 20 * (time.monotonic() - started))
         if self._has_come("tidy", TIDY_SECONDS):
             tidy(connection)
         if self._has_come("check", CHECK_SECONDS):

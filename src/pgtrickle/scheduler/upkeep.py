@@ -25,16 +25,20 @@ def rotate_buffers(connection: Connection, sources: Collection[RelationId] | Non
 
 
 def tidy(connection: Connection) -> None:
-    """Forget what is gone, release what nobody reads, and repair the capture of sources."""
+    """Forget what is gone, and release what nobody reads."""
     forget_dropped(connection)
     release_unused(connection)
+    with connection.transaction():
+        prune(connection)
+        prune_compiled(connection, code_version())
+
+
+def repair_captures(connection: Connection) -> None:
+    """Make the capture of every source what it should be; what reads those that were not is computed anew."""
     for source in capture_gaps(connection):
         # where the table is busy its readers wait, and it is tried again
         with suppress(PgTrickleError):
             repair(connection, source)
-    with connection.transaction():
-        prune(connection)
-        prune_compiled(connection, code_version())
 
 
 def capture_waiting(connection: Connection) -> None:

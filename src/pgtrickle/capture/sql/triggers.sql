@@ -175,13 +175,18 @@ end
 $$;
 
 -- enable_always: let the triggers of a source fire for replicated writes too, where the caller owns it.
--- Runs as the caller: only the owner of a table may do this.
+-- Runs as the caller: only the owner of a table may do this. Waits for no writer longer than a moment: then the
+-- triggers stay as they are, and whoever owns the table may do it later.
 create or replace function pgtrickle.enable_always(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
+    patience text := current_setting('lock_timeout');
     wanted record;
 begin
+    if patience = '0' or patience::interval > interval '50 ms' then
+        perform set_config('lock_timeout', '50ms', true);
+    end if;
     for wanted in
         select w.* from pgtrickle.pgt_sources s
         cross join lateral pgtrickle.wanted_triggers(source, s.trigger_level) w
@@ -191,6 +196,10 @@ begin
         execute format('alter table %s enable always trigger %I',
             pgtrickle.printed(wanted.relation_id), wanted.trigger_name);
     end loop;
+    perform set_config('lock_timeout', patience, true);
+exception when lock_not_available then
+    raise notice '%', format('triggers on %s do not fire for replicated writes yet, because the table is busy',
+        pgtrickle.printed(source));
 end
 $$;
 
