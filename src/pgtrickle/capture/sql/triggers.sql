@@ -125,8 +125,13 @@ as $$
         select case when k.lacks_parts or p.proowner is distinct from k.sidecar
             or md5(p.prosrc) is distinct from s.body
             or s.parts is distinct from array[k.state_id, k.touched_0, k.touched_1, b.oid, d.oid]
-            or b.relnatts - 2 < cardinality(s.columns_captured) or d.relnatts - 2 < cardinality(s.columns_captured)
-            or exists (select from pg_attribute a where a.attrelid in (b.oid, d.oid) and a.attisdropped)
+            or (select count(*) from pg_attribute m where m.attrelid in (b.oid, d.oid)
+                and m.attname in ('xid', 'weight') and not m.attisdropped) <> 4
+            or exists (select from pg_attribute a cross join (values (b.oid), (d.oid)) v(id)
+                left join pg_attribute m on m.attrelid = v.id and m.attname = 'c' || a.attnum and not m.attisdropped
+                where a.attrelid = s.source_relid and a.attnum = any (s.columns_captured) and not a.attisdropped
+                    and m.atttypid is distinct from a.atttypid
+                    and (m.atttypid is null or m.atttypid <> pgtrickle.base_type(a.atttypid)))
             or (has_table_privilege(k.sidecar, b.oid, 'INSERT') and has_table_privilege(k.sidecar, d.oid, 'INSERT'))
                 is not true
             or s.trigger_level <> pgtrickle.trigger_level(s.source_relid)
