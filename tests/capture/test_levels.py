@@ -153,6 +153,7 @@ def test_where_subscriptions_cannot_be_seen_rows_are_wanted(source, follow, conn
     source("orders(id int)")
     level = "select pgtrickle.trigger_level('orders'::regclass)"
     assert connection.execute(level).fetchone() == ("statement",)
+    connection.rollback()
     admin.execute("revoke select on pg_subscription_rel from public")
     assert connection.execute(level).fetchone() == ("row",)
 
