@@ -59,7 +59,7 @@ def test_the_tick_of_a_sidecar_that_starts_later_clears_nothing(orders, defined,
 def test_the_statistics_count_entries_and_bytes(orders, defined, sidecar, connection):
     compiled_by(sidecar(), defined(QUERY))
     ((version, entries, size, oldest, newest, generation),) = connection.execute(
-        "select * from pgtrickle.cache_stats()"
+        "select * from pgtrickle_internal.cache_stats()"
     ).fetchall()
     assert len(version) == 32
     assert (entries, oldest, generation) == (1, newest, 0)
@@ -76,8 +76,8 @@ def test_the_statistics_count_entries_and_bytes(orders, defined, sidecar, connec
         "update pgtrickle.pgt_compiled set payload = ''",
         "delete from pgtrickle.pgt_compiled",
         "update pgtrickle.pgt_caches set generation = 7",
-        "select pgtrickle.clear_caches()",
-        "select pgtrickle.cache_stats()",
+        "select pgtrickle_internal.clear_caches()",
+        "select pgtrickle_internal.cache_stats()",
     ],
 )
 def test_nobody_else_reads_or_writes_what_sidecars_run(statement, app):

@@ -25,7 +25,7 @@ def test_the_application_goes_on_writing_whatever_it_alters(source, follow, app,
     table = "purchases" if "purchases" in alteration else "orders"
     orders.change(f"insert into {table}(id) values (5)", f"update {table} set id = 6 where id = 5")
     # rotation writes the trigger function anew, for the table as it is now
-    connection.execute("select pgtrickle.rotate(%s, 0)", (reader.relid,))
+    connection.execute("select pgtrickle_internal.rotate(%s, 0)", (reader.relid,))
     connection.commit()
     orders.change(f"insert into {table}(id) values (7)", f"delete from {table} where id = 7")
 

@@ -72,7 +72,7 @@ def test_a_buffer_of_an_earlier_version_loses_its_domain_and_keeps_its_rows(sour
         connection.execute(
             f"alter table pgtrickle_changes.changes_{reader.relid}_{side} alter column c2 type positive"
         )
-    connection.execute("select pgtrickle.capture_source(%s, '{}')", (reader.relid,))
+    connection.execute("select pgtrickle_internal.capture_source(%s, '{}')", (reader.relid,))
     connection.commit()
     assert reader.changes() == {"(1,7)": 1}
     orders.change("truncate orders")

@@ -151,7 +151,7 @@ def test_a_trigger_switched_off_on_one_partition_is_switched_on(source, follow, 
 
 def test_where_subscriptions_cannot_be_seen_rows_are_wanted(source, follow, connection, admin):
     source("orders(id int)")
-    level = "select pgtrickle.trigger_level('orders'::regclass)"
+    level = "select pgtrickle_internal.trigger_level('orders'::regclass)"
     assert connection.execute(level).fetchone() == ("statement",)
     connection.rollback()
     admin.execute("revoke select on pg_subscription_rel from public")

@@ -76,7 +76,9 @@ def test_writes_go_on_whatever_is_removed_and_what_is_missing_is_made_again(
         reader.catches_up()
 
 
-@pytest.mark.parametrize("schema", ["pgtrickle", "pgtrickle_changes", "pgtrickle_state"])
+@pytest.mark.parametrize(
+    "schema", ["pgtrickle", "pgtrickle_internal", "pgtrickle_changes", "pgtrickle_state"]
+)
 def test_writes_go_on_after_a_schema_was_dropped(source, follow, admin, connect, schema):
     source("orders(id int, amount int)", rows=[(2, 5)])
     follow("orders")

@@ -91,7 +91,7 @@ def called(connection: psycopg.Connection, query: str) -> set[str]:
     """The functions of the schema that are in the closure of a query."""
     connection.execute(f"create temporary view asked as {query}")
     rows = connection.execute(
-        "select p.proname from pgtrickle.reached_objects('pg_temp.asked'::regclass, 0) o"
+        "select p.proname from pgtrickle_internal.reached_objects('pg_temp.asked'::regclass, 0) o"
         " join pg_proc p on p.oid = o.objid where o.classid = 'pg_proc'::regclass"
         " and p.pronamespace = 'deep'::regnamespace"
     ).fetchall()
@@ -125,7 +125,7 @@ def test_relations_and_types_are_in_the_closure(ground):
     )
     rows = ground.execute(
         "select pg_describe_object(classid, objid, 0)"
-        " from pgtrickle.reached_objects('pg_temp.asked'::regclass, 0)"
+        " from pgtrickle_internal.reached_objects('pg_temp.asked'::regclass, 0)"
     ).fetchall()
     assert {"view below", "table t", "type mood", "function outer_one(integer,integer)"} <= {
         r for (r,) in rows
@@ -139,7 +139,7 @@ def test_a_position_or_a_modifier_is_no_object(ground):
         f"{{FUNCEXPR :funcid 10 :location {some_oid}}} {{VAR :vartypmod {some_oid}}}"
         f" :coltypmods (i -1 {some_oid}) {{CONST :consttype 23 :constvalue {some_oid} [ 1 ]}}"
     )
-    look = "select objid::bigint from pgtrickle.tree_objects(%s)"
+    look = "select objid::bigint from pgtrickle_internal.tree_objects(%s)"
     assert ground.execute(look, (tree,)).fetchall() == []
     for tree in (
         f"{{X :anything {some_oid}}}",

@@ -285,7 +285,7 @@ def test_looking_functions_answer(orders, app):
 def test_a_wish_is_seen_before_its_transaction_ends(orders, app, connection, connect):
     created(app)
     waiting = connect("app")
-    waiting.execute("select pg_advisory_xact_lock_shared(pgtrickle.refresh_lock(), 1)")
+    waiting.execute("select pg_advisory_xact_lock_shared(pgtrickle_internal.refresh_lock(), 1)")
     assert requested(connection) == {1}
     waiting.rollback()
     connection.commit()

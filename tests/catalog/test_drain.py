@@ -59,7 +59,7 @@ def test_drain_waits_for_a_refresh_that_runs_and_lets_none_overtake(keeper, conn
     waiting = threading.Thread(target=lambda: answers.append(told(keeper, "pgtrickle.drain(60)")))
     waiting.start()
     other = connect(TRICKLE)
-    eventually(lambda: told(other, "pgtrickle.is_draining()"))
+    eventually(lambda: told(other, "pgtrickle_internal.is_draining()"))
     with pytest.raises(Drained):
         claim(other, TWO, wait=False)
     other.rollback()

@@ -108,7 +108,7 @@ def test_who_may_not_write_to_a_source_may_not_gate_it(loader, function):
         loader.execute(f"select pgtrickle.{function}")
     assert refused.value.diag.message_hint == "It belongs to app."
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        loader.execute("select pgtrickle.close_gate('others'::regclass)")
+        loader.execute("select pgtrickle_internal.close_gate('others'::regclass)")
 
 
 def test_what_is_no_source_cannot_be_gated(app):

@@ -16,7 +16,7 @@ REMOVALS = (
     "drop schema pgtrickle_changes cascade; drop schema pgtrickle_state cascade",
     "drop function pgtrickle.sidecar_role() cascade",
     "drop function pgtrickle.refuse_direct_write() cascade",
-    "drop function pgtrickle.capture_source(oid, smallint[], interval)",
+    "drop function pgtrickle_internal.capture_source(oid, smallint[], interval)",
     "drop table pgtrickle.pgt_gates cascade",
     "drop table pgtrickle.pgt_dependencies cascade",
     "drop table pgtrickle.pgt_sources cascade",
@@ -51,7 +51,7 @@ def test_install_makes_a_half_removed_installation_whole(orders, app, admin, con
     check_installed(connection)
     kept = connection.execute("select pgt_name, status from pgtrickle.pgt_stream_tables").fetchall()
     assert kept == [("totals", "INITIALIZING")]
-    gaps = connection.execute("select pgtrickle.capture_gap('orders'::regclass)").fetchall()
+    gaps = connection.execute("select pgtrickle_internal.capture_gap('orders'::regclass)").fetchall()
     assert gaps == [(None,)]
     assert connection.execute("select count(*) from pgtrickle.pgt_waiting").fetchone() == (0,)
     connection.commit()

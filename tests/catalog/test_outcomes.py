@@ -64,7 +64,7 @@ def test_a_claim_of_nothing_is_none(connection):
 
 def test_a_claimed_table_can_still_be_asked_for(connection, app):
     assert claim(connection, ONE, wait=False)
-    app.execute("select pgtrickle.request_refresh(1)")
+    app.execute("select pgtrickle_internal.request_refresh(1)")
     assert requested(connection) == {ONE}
 
 

@@ -129,13 +129,13 @@ def test_nobody_else_writes_the_catalog(app):
         "delete from pgtrickle.pgt_refresh_history",
         "select last_error from pgtrickle.pgt_stream_tables",
         "select error_message from pgtrickle.pgt_refresh_history",
-        "select pgtrickle.capture_source('pg_class'::regclass, '{}')",
-        "select pgtrickle.adopt_query(1, 1)",
-        "select pgtrickle.store_options(1, '{}')",
-        "select pgtrickle.release_source(1)",
-        "select pgtrickle.rotate(1, 0)",
-        "select pgtrickle.reanalyse(1, '')",
-        "select pgtrickle.drop_state(1)",
+        "select pgtrickle_internal.capture_source('pg_class'::regclass, '{}')",
+        "select pgtrickle_internal.adopt_query(1, 1)",
+        "select pgtrickle_internal.store_options(1, '{}')",
+        "select pgtrickle_internal.release_source(1)",
+        "select pgtrickle_internal.rotate(1, 0)",
+        "select pgtrickle_internal.reanalyse(1, '')",
+        "select pgtrickle_internal.drop_state(1)",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             app.execute(statement)
@@ -161,13 +161,13 @@ def test_direct_calls_of_the_privileged_functions_are_refused(secrets, app, stra
     stranger.execute("create temporary view leak as select 1 as word")
     stranger.execute("create table trap(word text)")
     for call in (
-        "pgtrickle.register('leak'::regclass, 'trap'::regclass, '{}')",
-        "pgtrickle.register('leak'::regclass, 'a'::regclass, '{}')",
-        "pgtrickle.change_query('a'::regclass, 'leak'::regclass)",
-        "pgtrickle.change_options('a'::regclass, '{\"schedule\": \"1s\"}')",
-        "pgtrickle.change_status('a'::regclass, 'SUSPENDED')",
-        "pgtrickle.forget(1)",
-        "pgtrickle.request_refresh(1)",
+        "pgtrickle_internal.register('leak'::regclass, 'trap'::regclass, '{}')",
+        "pgtrickle_internal.register('leak'::regclass, 'a'::regclass, '{}')",
+        "pgtrickle_internal.change_query('a'::regclass, 'leak'::regclass)",
+        "pgtrickle_internal.change_options('a'::regclass, '{\"schedule\": \"1s\"}')",
+        "pgtrickle_internal.change_status('a'::regclass, 'SUSPENDED')",
+        "pgtrickle_internal.forget(1)",
+        "pgtrickle_internal.request_refresh(1)",
     ):
         assert refused(stranger, f"select {call}") in ("42501", "55000")
 
@@ -181,8 +181,8 @@ def test_a_proof_of_one_table_proves_nothing_of_another(secrets, app, stranger):
         " for each statement execute function pgtrickle.refuse_direct_write()"
     )
     stranger.execute("begin")
-    stranger.execute("select pgtrickle.prove_ownership('trap'::regclass)")
-    register = "select pgtrickle.register('leak'::regclass, 'trap'::regclass, '{}')"
+    stranger.execute("select pgtrickle_internal.prove_ownership('trap'::regclass)")
+    register = "select pgtrickle_internal.register('leak'::regclass, 'trap'::regclass, '{}')"
     assert refused(stranger, register, "permission denied", "secrets") == "42501"
     stranger.execute("rollback")
 

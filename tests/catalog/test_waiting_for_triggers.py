@@ -26,7 +26,7 @@ def create(connection, name="s", query="select id from orders"):
 
 def waiting(connection):
     rows = connection.execute(
-        "select s.pgt_name, pgtrickle.printed(w.source_relid) from pgtrickle.pgt_waiting w"
+        "select s.pgt_name, pgtrickle_internal.printed(w.source_relid) from pgtrickle.pgt_waiting w"
         " join pgtrickle.pgt_stream_tables s on s.pgt_id = w.pgt_id order by 1, 2"
     ).fetchall()
     connection.rollback()
@@ -72,7 +72,7 @@ def test_only_the_busy_source_is_waited_for(orders, source, app, connect, connec
     create(app, query="select o.id from orders o join free f on f.id = o.id")
     assert waiting(connection) == [("s", "public.orders")]
     captured = connection.execute(
-        "select pgtrickle.printed(source_relid) from pgtrickle.pgt_sources"
+        "select pgtrickle_internal.printed(source_relid) from pgtrickle.pgt_sources"
     ).fetchall()
     assert captured == [("public.free",)]
 
@@ -157,7 +157,8 @@ def test_readers_of_a_busy_source_wait_for_its_repair(orders, app, connect, conn
 
 def test_pauses_between_attempts_grow_up_to_a_limit(connection):
     rows = connection.execute(
-        "select n, extract(epoch from pgtrickle.retry_pause(n))::float8 from generate_series(1, 100) n"
+        "select n, extract(epoch from pgtrickle_internal.retry_pause(n))::float8 from generate_series(1,"
+        " 100) n"
     ).fetchall()
     pauses = dict(rows)
     assert 0.2 < pauses[1] < 0.5

@@ -45,7 +45,7 @@ def test_an_aborted_refresh_loses_nothing(shop, stream_table, monkeypatch, admin
 def test_an_aborted_comparison_loses_nothing(shop, stream_table, connection, app):
     table = stream_table("select id, amount from m", mode="DIFFERENTIAL")
     shop.change(*CHANGES[0], "refresh materialized view m")
-    connection.execute("select pgtrickle.compare_source('m'::regclass)")
+    connection.execute("select pgtrickle_internal.compare_source('m'::regclass)")
     connection.rollback()
     assert table.refresh().action is Action.DIFFERENTIAL
     table.equals_its_query()
@@ -56,8 +56,10 @@ def test_comparisons_at_the_same_time_count_once(shop, stream_table, connection,
     tables = [stream_table("select id, amount from m"), stream_table("select kind from m")]
     shop.change(*CHANGES[0], "refresh materialized view m")
     other = connect(TRICKLE)
-    connection.execute("select pgtrickle.compare_source('m'::regclass)")
-    waiting = threading.Thread(target=other.execute, args=("select pgtrickle.compare_source('m'::regclass)",))
+    connection.execute("select pgtrickle_internal.compare_source('m'::regclass)")
+    waiting = threading.Thread(
+        target=other.execute, args=("select pgtrickle_internal.compare_source('m'::regclass)",)
+    )
     waiting.start()
     connection.commit()
     waiting.join()

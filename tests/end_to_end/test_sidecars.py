@@ -43,7 +43,8 @@ def listened(pg_version) -> Iterator[Database]:
 def armed(connection):
     """How many advisory locks say that somebody wants to be woken."""
     row = connection.execute(
-        "select count(*) from pg_locks where locktype = 'advisory' and classid = pgtrickle.wake_lock()::oid"
+        "select count(*) from pg_locks where locktype = 'advisory' and classid ="
+        " pgtrickle_internal.wake_lock()::oid"
         " and mode = 'ExclusiveLock' and granted"
     ).fetchone()
     return row[0]

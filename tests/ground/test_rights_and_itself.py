@@ -127,7 +127,7 @@ def test_the_stream_table_itself_is_watched(items, ground, app, admin):
         app.execute("drop table if exists child, above cascade")
         if app.execute("select to_regclass('s') is not null").fetchone()[0]:
             admin.execute("drop table s cascade")
-        ground.connection.execute("select pgtrickle.forget(pgt_id) from pgtrickle.pgt_stream_tables")
+        ground.connection.execute("select pgtrickle_internal.forget(pgt_id) from pgtrickle.pgt_stream_tables")
 
 
 def test_a_child_that_leaves_lets_the_stream_table_go_on(items, ground, app):

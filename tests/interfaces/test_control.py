@@ -50,6 +50,6 @@ def test_a_drained_database_says_so_until_it_is_undrained(cli):
 
 
 def test_a_drain_that_must_wait_for_a_refresh_says_so(cli, connection):
-    connection.execute("select pgtrickle.may_begin()")
+    connection.execute("select pgtrickle_internal.may_begin()")
     refused = cli("drain", "--timeout", "0", role="trickle")
     assert (refused.exit_code, "still runs after 0 s" in refused.err) == (4, True)

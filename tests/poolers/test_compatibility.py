@@ -86,9 +86,10 @@ def test_a_kept_statement_that_no_longer_fits_does_not_fail_a_refresh(orders, ap
     _follow(direct, orders, "totals")
     assert any("ground_state" in text for text in _kept(direct))
     # what a statement of each refresh returns has another type from now on
-    connection.execute("alter function pgtrickle.ground_state rename to ground_state_before")
+    connection.execute("alter function pgtrickle_internal.ground_state rename to ground_state_before")
     connection.execute(
-        "create function pgtrickle.ground_state(ids bigint[]) returns table (is_moved boolean, code text)"
+        "create function pgtrickle_internal.ground_state(ids bigint[]) returns table (is_moved boolean,"
+        " code text)"
         " language sql as 'select is_moved, code::text from pgtrickle.ground_state_before(ids)'"
     )
     connection.commit()

@@ -153,7 +153,8 @@ def test_what_everybody_has_seen_is_emptied_and_nothing_else(orders, relid, conn
 
     def emptied(seen: str):
         row = connection.execute(
-            "select array[pgtrickle.empty_touched(0, %(seen)s), pgtrickle.empty_touched(1, %(seen)s)]",
+            "select array[pgtrickle_internal.empty_touched(0, %(seen)s),"
+            " pgtrickle_internal.empty_touched(1, %(seen)s)]",
             {"seen": seen},
         ).fetchone()
         return row[0]

@@ -37,7 +37,8 @@ def test_few_functions_run_as_the_sidecar_for_everybody(admin, connection):
 def test_every_function_with_rights_of_its_own_pins_its_settings(admin):
     rows = admin.execute(
         "select p.oid::regprocedure::text from pg_proc p"
-        " where p.pronamespace = 'pgtrickle'::regnamespace and p.prosecdef and not p.proconfig @>"
+        " where p.pronamespace in ('pgtrickle'::regnamespace, 'pgtrickle_internal'::regnamespace) and"
+        " p.prosecdef and not p.proconfig @>"
         " array['search_path=pg_catalog, pg_temp', 'standard_conforming_strings=on']"
     ).fetchall()
     assert rows == []
@@ -47,7 +48,8 @@ def test_no_argument_of_a_definer_is_sql(admin):
     """What they are given are ids, and options that are checked value by value."""
     rows = admin.execute(
         "select p.proname, pg_get_function_identity_arguments(p.oid) from pg_proc p"
-        " where p.pronamespace = 'pgtrickle'::regnamespace and p.prosecdef"
+        " where p.pronamespace in ('pgtrickle'::regnamespace, 'pgtrickle_internal'::regnamespace) and"
+        " p.prosecdef"
         " and has_function_privilege('public', p.oid, 'EXECUTE') order by 1"
     ).fetchall()
     assert dict(rows) == {
@@ -97,18 +99,20 @@ def test_definers_refuse_any_arguments_from_others(attack, victim):
         '\'{"schedule": "1s", "pgt_owner": 10, "status": "ACTIVE"}\'',
     )
     calls = [
-        *(f"pgtrickle.register({v}, {r}, {o})" for v in views for r in relations for o in options),
-        *(f"pgtrickle.change_query({r}, {v})" for r in relations for v in views),
-        *(f"pgtrickle.change_options({r}, {o})" for r in relations for o in options),
-        *(f"pgtrickle.change_status({r}, 'SUSPENDED')" for r in relations),
-        *(f"pgtrickle.ask_for_repair({r})" for r in relations),
+        *(f"pgtrickle_internal.register({v}, {r}, {o})" for v in views for r in relations for o in options),
+        *(f"pgtrickle_internal.change_query({r}, {v})" for r in relations for v in views),
+        *(f"pgtrickle_internal.change_options({r}, {o})" for r in relations for o in options),
+        *(f"pgtrickle_internal.change_status({r}, 'SUSPENDED')" for r in relations),
+        *(f"pgtrickle_internal.ask_for_repair({r})" for r in relations),
         *(f"note_enabled({r})" for r in relations),
     ]
     accepted = [call for call in calls if not attack.run(f"select {call}")]
     assert accepted == []
     # these have nothing to refuse, and do nothing
-    attack.run(*(f"select pgtrickle.forget({n})" for n in ("null", "-1", "1", "9223372036854775807")))
-    attack.run(*(f"select pgtrickle.note_always({r})" for r in relations))
+    attack.run(
+        *(f"select pgtrickle_internal.forget({n})" for n in ("null", "-1", "1", "9223372036854775807"))
+    )
+    attack.run(*(f"select pgtrickle_internal.note_always({r})" for r in relations))
     assert victim.execute("select status, schedule from pgtrickle.stream_tables_info").fetchall() == [
         ("INITIALIZING", None)
     ]
@@ -123,10 +127,10 @@ def test_a_view_of_another_session_or_owner_is_no_query(attack, victim):
         "create trigger pgtrickle_guard before insert or update or delete or truncate on mallory.fake"
         " for each statement execute function pgtrickle.refuse_direct_write()",
         "begin",
-        "select pgtrickle.prove_ownership('mallory.fake'::regclass)",
+        "select pgtrickle_internal.prove_ownership('mallory.fake'::regclass)",
     )
     assert attack.run(
-        "select pgtrickle.register('mallory.lasting'::regclass, 'mallory.fake'::regclass, '{}')"
+        "select pgtrickle_internal.register('mallory.lasting'::regclass, 'mallory.fake'::regclass, '{}')"
     )
     attack.run("rollback")
     assert attack.succeeded() == []
@@ -136,7 +140,7 @@ def test_a_proof_of_ownership_serves_once(attack, victim):
     """Code of others that runs later in the owner's transaction does not profit from it."""
     attack.run(
         "create function mallory.later() returns void security definer language plpgsql as"
-        " $$ begin perform pgtrickle.change_status('public.victim'::regclass, 'SUSPENDED'); end $$",
+        " $$ begin perform pgtrickle_internal.change_status('public.victim'::regclass, 'SUSPENDED'); end $$",
     )
     victim.execute("begin")
     victim.execute("select pgtrickle.alter_stream_table('public.victim', schedule => '1h')")
@@ -146,11 +150,11 @@ def test_a_proof_of_ownership_serves_once(attack, victim):
 
 
 def test_answers_are_for_those_who_may_refresh(attack, victim):
-    victim.execute("select pgtrickle.request_refresh(1)")
+    victim.execute("select pgtrickle_internal.request_refresh(1)")
     attack.admin.execute(
         "update pgtrickle.pgt_refresh_requests set answered_at = now(), error_message = %s", (SECRET,)
     )
-    asked = "select pgtrickle.answer_to(1)"
+    asked = "select pgtrickle_internal.answer_to(1)"
     assert victim.execute(asked).fetchone() == (SECRET,)
     assert attack.mallory.execute(asked).fetchone() == (None,)
     assert attack.run("insert into pgtrickle.own_requests (pgt_id) values (1)")
@@ -169,8 +173,9 @@ def test_the_rights_of_a_session_are_not_those_of_the_code_in_it(attack, victim,
         "create function mallory.borrow() returns text security definer language plpgsql as $$ begin"
         " begin perform pgtrickle.drain(0); exception when insufficient_privilege then null; end;"
         " begin perform pgtrickle.gate_source('vault.secrets'); exception when others then null; end;"
-        " begin perform pgtrickle.request_refresh(1); exception when insufficient_privilege then null; end;"
-        " begin insert into mallory.log values (current_user, 'answer', pgtrickle.answer_to(1));"
+        " begin perform pgtrickle_internal.request_refresh(1); exception when insufficient_privilege then"
+        " null; end;"
+        " begin insert into mallory.log values (current_user, 'answer', pgtrickle_internal.answer_to(1));"
         " exception when others then null; end;"
         " return 'done'; end $$"
     )
@@ -201,7 +206,8 @@ def test_others_see_no_reason_and_no_error(attack, victim):
 def test_nobody_else_calls_what_is_not_public(attack):
     """The list in grants.sql is the whole surface."""
     rows = attack.mallory.execute(
-        "select p.oid::regprocedure::text from pg_proc p where p.pronamespace = 'pgtrickle'::regnamespace"
+        "select p.oid::regprocedure::text from pg_proc p where p.pronamespace in"
+        " ('pgtrickle'::regnamespace, 'pgtrickle_internal'::regnamespace)"
         " and has_function_privilege(p.oid, 'EXECUTE') and p.proname = any (%s)",
         (
             [

@@ -122,7 +122,7 @@ def test_a_function_that_changes_hands_is_no_longer_trusted(attack):
 
 
 def test_membership_counts_only_if_it_lets_a_role_act_as_the_sidecar(attack, pg_version):
-    trusted = "select pgtrickle.is_trusted((select oid from pg_roles where rolname = %s))"
+    trusted = "select pgtrickle_internal.is_trusted((select oid from pg_roles where rolname = %s))"
     is_trusted = lambda role: attack.admin.execute(trusted, (role,)).fetchone()[0]  # noqa: E731
     assert [is_trusted(role) for role in (TRICKLE, "postgres", MALLORY, APP, "nobody")] == [
         True,

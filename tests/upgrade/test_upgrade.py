@@ -89,7 +89,8 @@ def test_an_upgrade_in_place_loses_no_change(old: Database, open_shop: OpenShop)
     # the functions of the old version are gone where they have other arguments now
     assert (
         shop.ask(
-            "select proname from pg_proc where pronamespace = 'pgtrickle'::regnamespace"
+            "select proname from pg_proc where pronamespace in ('pgtrickle'::regnamespace,"
+            " 'pgtrickle_internal'::regnamespace)"
             " group by proname having count(*) > 1"
         )
         == []
@@ -118,7 +119,7 @@ def test_a_sidecar_of_version_0_1_0_is_told_to_stop_and_leaves_no_trace(old: Dat
         # what it sends to claim a stream table
         with pytest.raises(psycopg.Error, match="older than the catalog"):
             sidecar.execute(
-                "select pgt_id, (select pgtrickle.may_start()) from pgtrickle.pgt_stream_tables"
+                "select pgt_id, (select pgtrickle_internal.may_start()) from pgtrickle.pgt_stream_tables"
                 " where pgt_id = any (array[1]::bigint[]) for no key update skip locked"
             )
         assert sidecar.execute(

@@ -168,5 +168,5 @@ def test_every_setting_of_postgresql_is_classified(admin):
 
 
 def test_the_recorded_settings_are_those_that_are_applied(app):
-    (recorded,) = app.execute("select pgtrickle.session_settings()").fetchone()
+    (recorded,) = app.execute("select pgtrickle_internal.session_settings()").fetchone()
     assert sorted(recorded) == sorted(MEANING)

@@ -43,7 +43,7 @@ def _column(number: int, output: Output) -> Column:
     name = f"c{number}"
     element = output.pg_type.removesuffix("[]")
     is_hashed = element in _HASHED or element.startswith(("numeric", "character varying"))
-    match = quoted(name) if is_hashed else f"pgtrickle.value_text({quoted(name)})"
+    match = quoted(name) if is_hashed else f"pgtrickle_internal.value_text({quoted(name)})"
     return Column(name, output.pg_type, match)
 
 

@@ -29,7 +29,7 @@ begin
             execute 'select hash_record_extended(row(null::' || part || '), 0)';
             parts := parts || ('$' || number);
         exception when undefined_function then
-            parts := parts || ('pgtrickle.value_text($' || number || ')');
+            parts := parts || ('pgtrickle_internal.value_text($' || number || ')');
         end;
     end loop;
     execute 'create or replace function ' || {name} || '(' || array_to_string({types}::text[], ', ')

@@ -17,7 +17,7 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, sql
 
 _SHOWN = 3
-_VALUE_TEXT = "pgtrickle.value_text("
+_VALUE_TEXT = "pgtrickle_internal.value_text("
 
 # the input function of the type reads the text; a cast from text may be somebody's own
 _READ = (

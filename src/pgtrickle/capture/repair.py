@@ -35,7 +35,7 @@ def missing_triggers(connection: Connection) -> tuple[MissingTrigger, ...]:
 
 def capture_gaps(connection: Connection) -> dict[RelationId, str]:
     """The sources whose capture is not what it should be, each with what is wrong."""
-    rows = connection.execute("select source::bigint, gap from pgtrickle.capture_gaps() order by 1")
+    rows = connection.execute("select source::bigint, gap from pgtrickle_internal.capture_gaps() order by 1")
     return {RelationId(source): gap for source, gap in rows}
 
 
@@ -47,7 +47,7 @@ def repair(connection: Connection, source: RelationId) -> None:
     """
     try:
         with connection.transaction():
-            row = connection.execute("select pgtrickle.repair_source(%s)", (source,)).fetchone()
+            row = connection.execute("select pgtrickle_internal.repair_source(%s)", (source,)).fetchone()
     except DatabaseError as error:
         if is_contention(error):
             refusal = refused(error)
@@ -60,8 +60,8 @@ def repair(connection: Connection, source: RelationId) -> None:
 def ensure_parts(connection: Connection) -> None:
     """Make what all trigger functions use, where somebody has removed it."""
     with connection.transaction():
-        connection.execute("select pgtrickle.create_parts() where pgtrickle.lacks_parts()")
-        connection.execute("select pgtrickle.create_state()")
+        connection.execute("select pgtrickle_internal.create_parts() where pgtrickle_internal.lacks_parts()")
+        connection.execute("select pgtrickle_internal.create_state()")
 
 
 def waiting_sources(connection: Connection) -> tuple[RelationId, ...]:
@@ -76,7 +76,7 @@ def waiting_sources(connection: Connection) -> tuple[RelationId, ...]:
 def retry_capture(connection: Connection, source: RelationId) -> str | None:
     """Try once more to capture a source for those who wait; what is in the way, or None if nothing is."""
     with connection.transaction():
-        row = connection.execute("select pgtrickle.retry_capture(%s)", (source,)).fetchone()
+        row = connection.execute("select pgtrickle_internal.retry_capture(%s)", (source,)).fetchone()
     return row[0] if row else None
 
 

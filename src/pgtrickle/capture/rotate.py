@@ -18,7 +18,7 @@ def rotate(connection: Connection, relation: RelationId, *, min_bytes: int = ROT
     A short transaction that waits for nobody; True if the buffers changed places.
     """
     with connection.transaction():
-        row = connection.execute("select pgtrickle.rotate(%s, %s)", (relation, min_bytes)).fetchone()
+        row = connection.execute("select pgtrickle_internal.rotate(%s, %s)", (relation, min_bytes)).fetchone()
     return bool(row and row[0])
 
 
@@ -48,6 +48,6 @@ def release_unused(connection: Connection) -> int:
     released = 0
     for (relid,) in unused:
         with connection.transaction():
-            row = connection.execute("select pgtrickle.release_source(%s)", (relid,)).fetchone()
+            row = connection.execute("select pgtrickle_internal.release_source(%s)", (relid,)).fetchone()
         released += bool(row and row[0])
     return released

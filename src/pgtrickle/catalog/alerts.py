@@ -17,4 +17,6 @@ def alert(connection: Connection, event: str, **facts: object) -> None:
     With `pgt_id` it is about that stream table: its name is added, and nothing is told of a table in
     pooler compatibility mode. Anybody may listen, so facts never quote data.
     """
-    connection.execute("select pgtrickle.emit_alert(%s, %s::jsonb)", (event, json.dumps(facts, default=str)))
+    connection.execute(
+        "select pgtrickle_internal.emit_alert(%s, %s::jsonb)", (event, json.dumps(facts, default=str))
+    )

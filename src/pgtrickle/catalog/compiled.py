@@ -73,7 +73,7 @@ def cache_generation(connection: Connection) -> int:
 
 def clear_caches(connection: Connection) -> int:
     """Empty every level in every sidecar; how many compiled queries the catalog had."""
-    row = connection.execute("select pgtrickle.clear_caches()").fetchone()
+    row = connection.execute("select pgtrickle_internal.clear_caches()").fetchone()
     assert row is not None
     return int(row[0])
 

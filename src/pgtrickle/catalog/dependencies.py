@@ -35,7 +35,7 @@ class GroundState:
 def ground_state(connection: Connection, tables: Sequence[StreamTableId]) -> GroundState:
     """Whether catalog rows that stream tables rely on were written since they were recorded."""
     row = connection.execute(
-        "select is_moved, code from pgtrickle.ground_state(%s::bigint[])", (list(tables),)
+        "select is_moved, code from pgtrickle_internal.ground_state(%s::bigint[])", (list(tables),)
     ).fetchone()
     assert row is not None
     return GroundState(*row)
@@ -46,7 +46,9 @@ def poll_ground(connection: Connection, seen: str | None) -> tuple[str, tuple[St
 
     `seen` is the snapshot of a poll that found nothing: if no transaction has ended since, nothing is asked.
     """
-    row = connection.execute("select snapshot, moved from pgtrickle.poll_ground(%s)", (seen,)).fetchone()
+    row = connection.execute(
+        "select snapshot, moved from pgtrickle_internal.poll_ground(%s)", (seen,)
+    ).fetchone()
     assert row is not None
     return row[0], tuple(map(StreamTableId, row[1] or ()))
 
@@ -57,15 +59,18 @@ def changed(connection: Connection, table: StreamTableId) -> tuple[Change, ...]:
     Inside a snapshot it tells what has changed as of that snapshot.
     """
     rows = connection.execute(
-        "select source_type, source_name, stored, present from pgtrickle.changed_dependencies(%s)", (table,)
+        "select source_type, source_name, stored, present from pgtrickle_internal.changed_dependencies(%s)",
+        (table,),
     ).fetchall()
     found: list[Change | None] = [difference(*row) for row in rows]
     rows = connection.execute(
-        "select kind, name, stored, present from pgtrickle.changed_ground(%s)", (table,)
+        "select kind, name, stored, present from pgtrickle_internal.changed_ground(%s)", (table,)
     ).fetchall()
     found += [ground_difference(*row) for row in rows]
     rows = connection.execute(
-        "select pgtrickle.lost_rights(%(id)s) union select pgtrickle.lost_own_rights(%(id)s)", {"id": table}
+        "select pgtrickle_internal.lost_rights(%(id)s) union select"
+        " pgtrickle_internal.lost_own_rights(%(id)s)",
+        {"id": table},
     ).fetchall()
     found += [Change(what, stops=True, hint=GRANT, is_lost_right=True) for (what,) in rows]
     known = {change.what: change for change in found if change is not None}
@@ -105,7 +110,7 @@ def reanalyse(connection: Connection, table: StreamTableId, reason: str) -> None
         with connection.transaction():
             # readers of the same source may be under way
             connection.execute("set local lock_timeout = '5s'")
-            connection.execute("select pgtrickle.reanalyse(%s, %s)", (table, reason))
+            connection.execute("select pgtrickle_internal.reanalyse(%s, %s)", (table, reason))
             alert(connection, "reinitialize_needed", pgt_id=table, reason=reason)
     except DatabaseError as error:
         refusal: CommandRefused = refused(error)
@@ -121,15 +126,15 @@ def forget_dropped(connection: Connection) -> list[str]:
     """
     with connection.transaction():
         connection.execute(
-            "select pgtrickle.mark_unbound(s.pgt_id) from pgtrickle.pgt_stream_tables s"
+            "select pgtrickle_internal.mark_unbound(s.pgt_id) from pgtrickle.pgt_stream_tables s"
             " where not exists (select from pg_class c where c.oid = s.pgt_relid)"
-            " and pgtrickle.named_relation(s.pgt_id) is not null and not pgtrickle.is_copy()"
+            " and pgtrickle_internal.named_relation(s.pgt_id) is not null and not pgtrickle.is_copy()"
         )
         gone = connection.execute(
-            "select s.pgt_id, format('%I.%I', s.pgt_schema, s.pgt_name), pgtrickle.forget(s.pgt_id)"
+            "select s.pgt_id, format('%I.%I', s.pgt_schema, s.pgt_name), pgtrickle_internal.forget(s.pgt_id)"
             " from pgtrickle.pgt_stream_tables s"
             " where not exists (select from pg_class c where c.oid = s.pgt_relid)"
-            " and pgtrickle.named_relation(s.pgt_id) is null and not (select pgtrickle.is_copy())"
+            " and pgtrickle_internal.named_relation(s.pgt_id) is null and not (select pgtrickle.is_copy())"
         ).fetchall()
         connection.execute(
             "update pgtrickle.pgt_stream_tables s"
@@ -154,9 +159,9 @@ def _compared(connection: Connection, table: StreamTableId, *, waits: bool) -> t
             if not changes and error is not None:
                 return (Change(f"no longer true: {error}"),)
             if not changes and not is_recorded:
-                connection.execute("select pgtrickle.adopt_ground(%s)", (table,))
+                connection.execute("select pgtrickle_internal.adopt_ground(%s)", (table,))
             elif not changes:
-                connection.execute("select pgtrickle.note_ground(%s)", (table,))
+                connection.execute("select pgtrickle_internal.note_ground(%s)", (table,))
             elif changes[0].stops:
                 _stop(connection, table, "; ".join(change.what for change in changes[:3]))
             return changes
@@ -178,7 +183,7 @@ def _note_refusal(connection: Connection, table: StreamTableId, message: str) ->
 
 def _stop(connection: Connection, table: StreamTableId, message: str) -> None:
     """The stream table waits until what it relies on changes again."""
-    connection.execute("select pgtrickle.note_versions(%s)", (table,))
+    connection.execute("select pgtrickle_internal.note_versions(%s)", (table,))
     connection.execute(
         "update pgtrickle.pgt_stream_tables set ground_error = %s where pgt_id = %s", (message, table)
     )

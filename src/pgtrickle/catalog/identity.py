@@ -20,6 +20,7 @@ MIGRATIONS: Final = (
     "0010_identity.sql",
     "0011_rights.sql",
     "0012_limits.sql",
+    "0013_helpers.sql",
 )
 """In order; a database remembers how many it has. One that was released is never edited again."""
 

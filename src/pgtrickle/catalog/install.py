@@ -169,8 +169,8 @@ def _install(connection: Connection) -> list[str]:
     if ensure_state(connection):
         done.append("Created the schema pgtrickle_state again: all stream tables are recomputed.")
     connection.execute(
-        "update pgtrickle.pgt_identity set system_identifier = pgtrickle.system_identifier()"
-        " where system_identifier is null and not pgtrickle.has_moved()"
+        "update pgtrickle.pgt_identity set system_identifier = pgtrickle_internal.system_identifier()"
+        " where system_identifier is null and not pgtrickle_internal.has_moved()"
     )
     is_copy = installation(connection).is_copy
     if not is_copy:
@@ -185,15 +185,15 @@ def _install(connection: Connection) -> list[str]:
 
 def _fit_tables(connection: Connection) -> None:
     """Let triggers on the tables of others be as this version makes them."""
-    connection.execute("select pgtrickle.restore_guards()")
+    connection.execute("select pgtrickle_internal.restore_guards()")
     # a trigger function is generated, so an older one knows nothing of what is new
     connection.execute(
-        "select pgtrickle.refit_capture(source_relid) from pgtrickle.pgt_sources"
+        "select pgtrickle_internal.refit_capture(source_relid) from pgtrickle.pgt_sources"
         " where trigger_level <> 'none' order by source_relid"
     )
-    connection.execute("select pgtrickle.note_missing_rights()")
+    connection.execute("select pgtrickle_internal.note_missing_rights()")
     # a guard that was made by an older version sleeps under session_replication_role = replica
-    connection.execute("select pgtrickle.guard_always(pgt_relid) from pgtrickle.pgt_stream_tables")
+    connection.execute("select pgtrickle_internal.guard_always(pgt_relid) from pgtrickle.pgt_stream_tables")
 
 
 def _write_functions(connection: Connection) -> None:
@@ -215,7 +215,8 @@ def _routines(connection: Connection) -> dict[str, str]:
     """Every routine of ours as DROP names it, with the version of its row in PostgreSQL's catalog."""
     rows = connection.execute(
         "select case p.prokind when 'p' then 'procedure ' else 'function ' end || p.oid::regprocedure,"
-        " p.xmin::text || p.ctid::text from pg_proc p where p.pronamespace = 'pgtrickle'::regnamespace"
+        " p.xmin::text || p.ctid::text from pg_proc p where p.pronamespace in ('pgtrickle'::regnamespace,"
+        " 'pgtrickle_internal'::regnamespace)"
     )
     return dict(rows.fetchall())
 

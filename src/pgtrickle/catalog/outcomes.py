@@ -79,7 +79,7 @@ def claim_all(
 def check_startable(connection: Connection, table: StreamTable) -> None:
     """Raise if a refresh of the stream table would have to wait for a person."""
     row = connection.execute(
-        "select not exists (select from pgtrickle.pgt_drain), pgtrickle.gate_before(%s), null,"
+        "select not exists (select from pgtrickle.pgt_drain), pgtrickle_internal.gate_before(%s), null,"
         " pgtrickle.installation()",
         (table.id,),
     ).fetchone()

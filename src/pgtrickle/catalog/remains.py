@@ -11,7 +11,7 @@ from pgtrickle.model.errors import CommandRefused
 from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 from pgtrickle.postgres.statements import load
 
-SCHEMAS: Final = ("pgtrickle", "pgtrickle_changes", "pgtrickle_state")
+SCHEMAS: Final = ("pgtrickle", "pgtrickle_internal", "pgtrickle_changes", "pgtrickle_state")
 REASON: Final = "parts of pgtrickle were removed and have been installed again"
 ASIDE: Final = "pgtrickle_removed"
 _KEPT: Final = ("pgt_stream_tables", "pgt_dependencies", "pgt_refresh_history", "pgt_gates", "pgt_drain")
@@ -126,7 +126,7 @@ def take_over(connection: Connection) -> int:
 
 def ensure_state(connection: Connection) -> bool:
     """Create the schema of states if it is gone, and have everything computed anew; whether that was so."""
-    row = connection.execute("select pgtrickle.create_state()").fetchone()
+    row = connection.execute("select pgtrickle_internal.create_state()").fetchone()
     return bool(row and row[0])
 
 
@@ -152,12 +152,12 @@ def _copied(table: str, columns: list[str]) -> sql.Composed:
 
 def _analyse_all(connection: Connection) -> int:
     """Look at every query anew: dependencies, guards, buffers and triggers follow from it."""
-    connection.execute("select pgtrickle.restore_guards()")
+    connection.execute("select pgtrickle_internal.restore_guards()")
     tables = connection.execute("select pgt_id from pgtrickle.pgt_stream_tables order by pgt_id").fetchall()
     for (table,) in tables:
         try:
             with connection.transaction():
-                connection.execute("select pgtrickle.reanalyse(%s, %s)", (table, REASON))
+                connection.execute("select pgtrickle_internal.reanalyse(%s, %s)", (table, REASON))
         except DatabaseError as error:
             connection.execute(
                 "update pgtrickle.pgt_stream_tables set status = 'ERROR', last_error = %s,"

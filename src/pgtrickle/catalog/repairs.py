@@ -29,7 +29,7 @@ def note_repair(
     Everybody may read `reason`; `problems` may quote rows.
     """
     connection.execute(
-        "select pgtrickle.note_repair(%s, %s, %s, %s, %s)",
+        "select pgtrickle_internal.note_repair(%s, %s, %s, %s, %s)",
         (table, cause.value, reason, found_by, list(problems)),
     )
 

@@ -68,7 +68,7 @@ def find(connection: Connection, name: str) -> StreamTable:
     """The stream table of that name: `name` along the search_path, or `schema.name`, quoted as in SQL."""
     try:
         with connection.transaction():
-            row = connection.execute("select pgtrickle.find_stream_table(%s)", (name,)).fetchone()
+            row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
     except DatabaseError as error:
         raise refused(error) from error
     if row is None or row[0] is None:

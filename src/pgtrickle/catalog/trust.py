@@ -19,7 +19,8 @@ def untrusted_reads(
     constraints and the like while it plans a query.
     """
     rows = connection.execute(
-        "select t.id, pgtrickle.untrusted_reads(t.id) from unnest(%s::bigint[]) as t(id)", (list(tables),)
+        "select t.id, pgtrickle_internal.untrusted_reads(t.id) from unnest(%s::bigint[]) as t(id)",
+        (list(tables),),
     ).fetchall()
     return {StreamTableId(table): _unreadable(code) for table, code in rows if code}
 
@@ -38,9 +39,9 @@ def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
     """
     lock_tables(connection, (table.name for table in tables), ROW_EXCLUSIVE)
     rows = connection.execute(
-        "select (select string_agg(code, '; ') from pgtrickle.untrusted_code(t.id) code),"
-        " (select string_agg(lost, '; ') from pgtrickle.lost_rights(t.pgt_id) lost),"
-        " pgtrickle.untrusted_reads(t.pgt_id), to_regclass(t.name) = t.id,"
+        "select (select string_agg(code, '; ') from pgtrickle_internal.untrusted_code(t.id) code),"
+        " (select string_agg(lost, '; ') from pgtrickle_internal.lost_rights(t.pgt_id) lost),"
+        " pgtrickle_internal.untrusted_reads(t.pgt_id), to_regclass(t.name) = t.id,"
         " row_security_active(t.id), current_user"
         " from unnest(%s::oid[], %s::bigint[], %s::text[]) with ordinality as t(id, pgt_id, name, position)"
         " order by t.position",

@@ -30,4 +30,7 @@ def clear_caches(dsn: str) -> int:
 def cache_stats(dsn: str) -> list[CachedQueries]:
     """What the catalog holds, by the version of the code, the latest first."""
     with opened(dsn) as connection:
-        return [CachedQueries(*row) for row in connection.execute("select * from pgtrickle.cache_stats()")]
+        return [
+            CachedQueries(*row)
+            for row in connection.execute("select * from pgtrickle_internal.cache_stats()")
+        ]

@@ -14,7 +14,7 @@ def gate(dsn: str, source: str) -> list[str]:
         connection.execute("select pgtrickle.gate_source(%s)", (source,))
         row = connection.execute(
             "select stream_tables from pgtrickle.gated_sources()"
-            " where source_oid = pgtrickle.source_named(%s)",
+            " where source_oid = pgtrickle_internal.source_named(%s)",
             (source,),
         ).fetchone()
         return list(row[0]) if row else []

@@ -28,7 +28,7 @@ def create(dsn: str, name: str, query: str, options: Options) -> list[str]:
 def create_if_new(dsn: str, name: str, query: str, options: Options) -> bool:
     """Create a stream table, unless there is one of that name, which stays as it is; whether it did."""
     with opened(dsn) as connection:
-        row = connection.execute("select pgtrickle.find_stream_table(%s)", (name,)).fetchone()
+        row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
     if row != (None,):
         return False
     _create(dsn, "create_stream_table_if_not_exists", name, query, options)

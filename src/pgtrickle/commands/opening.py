@@ -55,7 +55,7 @@ def told(connection: Connection, error: DatabaseError) -> PgTrickleError:
 
 def check_known(connection: Connection, name: str) -> None:
     """Raise unless there is a stream table of that name."""
-    row = connection.execute("select pgtrickle.find_stream_table(%s)", (name,)).fetchone()
+    row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
     if row is None or row[0] is None:
         raise UnknownStreamTable(
             f"there is no stream table {name}",

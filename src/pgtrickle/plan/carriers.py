@@ -148,7 +148,7 @@ def _written(pg_type: PgType) -> str:
     function = "array_out" if _is_array(pg_type) else _OUTPUT_OF_KIND.get(pg_type.kind)
     formatted = f"case when ({{}}) is not null then format('%s', {value}) end"
     plain = f"textin({function}({value}))" if function else formatted
-    return f"case when {_IS_EXACT} then {plain} else pgtrickle.value_text({value}) end"
+    return f"case when {_IS_EXACT} then {plain} else pgtrickle_internal.value_text({value}) end"
 
 
 def _read(pg_type: PgType) -> str:

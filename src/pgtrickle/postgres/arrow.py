@@ -94,7 +94,7 @@ def _legible(query: sql.Composable, schema: pa.Schema, encoding: str) -> sql.Com
     """The query with its floats as the digits of their bits; raises at a text that UTF-8 would change."""
     forms = {kind: f"encode({function}({{}}), 'hex')" for kind, (function, _) in _BITS.items()}
     if encoding in _AMBIGUOUS:
-        forms[pa.string()] = "pgtrickle.same_in_utf8({})"
+        forms[pa.string()] = "pgtrickle_internal.same_in_utf8({})"
     if not any(field.type in forms for field in schema):
         return query
     names = [sql.SQL(f"c{number}") for number in range(len(schema))]

@@ -96,7 +96,8 @@ def reads_back(connection: Connection, view: RelationId) -> bool:
     try:
         with _as_view(connection, row[0].strip().removesuffix(";"), ()) as again:
             same = connection.execute(
-                "select pgtrickle.unprinted(%s::oid) = pgtrickle.unprinted(%s::oid)", (view, again)
+                "select pgtrickle_internal.unprinted(%s::oid) = pgtrickle_internal.unprinted(%s::oid)",
+                (view, again),
             ).fetchone()
     except CommandRefused:
         return False

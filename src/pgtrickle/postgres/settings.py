@@ -29,7 +29,7 @@ MEANING: Final = (
     "xmlbinary",
     "xmloption",
 )
-"""What `pgtrickle.session_settings` records of the author's session. No other name is applied."""
+"""What `pgtrickle_internal.session_settings` records of the author's session. No other name is applied."""
 
 EXACT: Final[Mapping[str, str]] = {
     "DateStyle": "ISO, MDY",

@@ -39,7 +39,7 @@ def is_behind(connection: Connection, copied: Collection[Source]) -> bool:
         return False
     row = connection.execute(
         "select exists (select from pgtrickle.pgt_sources s where s.source_relid = any (%s::oid[])"
-        " and s.version is distinct from pgtrickle.source_version(s.source_relid))",
+        " and s.version is distinct from pgtrickle_internal.source_version(s.source_relid))",
         (views,),
     ).fetchone()
     return bool(row and row[0])
@@ -50,7 +50,7 @@ def _compare(connection: Connection, source: Source) -> None:
     connection.execute("set transaction isolation level read committed")
     connection.execute(sql.SQL("set local lock_timeout = {}").format(sql.Literal(LOCK_TIMEOUT)))
     try:
-        connection.execute("select pgtrickle.compare_source(%s)", (source.relation,))
+        connection.execute("select pgtrickle_internal.compare_source(%s)", (source.relation,))
         connection.commit()
     except DatabaseError as error:
         raise _unreadable(source, error) from error

@@ -120,7 +120,7 @@ def _repair_captures(engine: Engine, ids: Sequence[StreamTableId]) -> None:
 def _restore_state(engine: Engine, ids: Sequence[StreamTableId]) -> None:
     """Have the rows of stream tables computed anew, with all that is kept beside them."""
     with engine.connection() as connection:
-        connection.execute("select pgtrickle.create_state()")
+        connection.execute("select pgtrickle_internal.create_state()")
         for table in ids:
             mark_reinit(connection, table, "what pgtrickle keeps beside it was removed")
         connection.commit()

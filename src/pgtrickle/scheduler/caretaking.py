@@ -102,7 +102,9 @@ class Caretaker:
         if seen is not None:
             # the other side is being written, and nobody there shall wait for us
             connection.execute(
-                "select pgtrickle.empty_touched(1 - pgtrickle.side_written(), %s::pg_snapshot)", (str(seen),)
+                "select pgtrickle_internal.empty_touched(1 - pgtrickle_internal.side_written(),"
+                " %s::pg_snapshot)",
+                (str(seen),),
             )
 
     def _has_come(self, what: str, seconds: float) -> bool:

@@ -18,7 +18,7 @@ from pgtrickle.postgres.connection import Connection
 REST_SECONDS = 2.0
 """A source that nobody wrote to for so long is at rest."""
 _SLOTS = 128
-"""As in `pgtrickle.wake_slot`."""
+"""As in `pgtrickle_internal.wake_slot`."""
 
 
 @dataclass(slots=True)
@@ -60,14 +60,15 @@ class Alarms:
         resting = {source % _SLOTS for source in sources} - busy
         if written := sorted(self._armed & busy):
             connection.execute(
-                "select pg_advisory_unlock(pgtrickle.wake_lock(), slot) from unnest(%s::integer[]) slot",
+                "select pg_advisory_unlock(pgtrickle_internal.wake_lock(), slot) from unnest(%s::integer[])"
+                " slot",
                 (written,),
             )
             self._armed -= busy
         if new := sorted(resting - self._armed):
             rows = connection.execute(
                 "select slot from unnest(%s::integer[]) slot"
-                " where pg_try_advisory_lock(pgtrickle.wake_lock(), slot)",
+                " where pg_try_advisory_lock(pgtrickle_internal.wake_lock(), slot)",
                 (new,),
             )
             self._armed.update(slot for (slot,) in rows)

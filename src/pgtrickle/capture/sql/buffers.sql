@@ -4,7 +4,7 @@
 -- base_type: the type below a domain, at any depth; any other type is its own base. Buffers, copies and state
 -- hold values of base types: a row with nulls of our own must not be refused by a domain of the application,
 -- and a constraint that it adds to the domain must not be checked against old rows that we still keep.
-create or replace function pgtrickle.base_type(type_id oid) returns oid
+create or replace function pgtrickle_internal.base_type(type_id oid) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     with recursive below(id, depth) as (
@@ -17,7 +17,7 @@ $$;
 
 -- captured_expression: a column of a source as SQL over the transition row `r`.
 -- A virtual generated column is not stored, so it is computed from the columns that are.
-create or replace function pgtrickle.captured_expression(source oid, number smallint) returns text
+create or replace function pgtrickle_internal.captured_expression(source oid, number smallint) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select case when a.attgenerated = 'v' then '(' || pg_get_expr(e.adbin, e.adrelid) || ')'
@@ -28,7 +28,7 @@ as $$
 $$;
 
 -- relied_on: the columns that the trigger function names: those captured, and those that virtual ones need.
-create or replace function pgtrickle.relied_on(source oid, numbers smallint[])
+create or replace function pgtrickle_internal.relied_on(source oid, numbers smallint[])
 returns table (column_name name, type_id oid)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -43,13 +43,13 @@ $$;
 
 -- intact_columns: the captured columns that are still what their buffer column was made for; an earlier version
 -- declared some of those by a domain.
-create or replace function pgtrickle.intact_columns(source oid, numbers smallint[]) returns smallint[]
+create or replace function pgtrickle_internal.intact_columns(source oid, numbers smallint[]) returns smallint[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(array_agg(a.attnum order by a.attnum), '{}')
     from pg_attribute a
     join pg_attribute b on b.attrelid = to_regclass(format('pgtrickle_changes.changes_%s_0', source))
-        and b.attname = 'c' || a.attnum and b.atttypid in (a.atttypid, pgtrickle.base_type(a.atttypid))
+        and b.attname = 'c' || a.attnum and b.atttypid in (a.atttypid, pgtrickle_internal.base_type(a.atttypid))
     where a.attrelid = source and a.attnum = any (numbers) and not a.attisdropped
 $$;
 
@@ -69,7 +69,7 @@ $$;
 -- reason every name and operator is written in full instead of setting a search_path, which costs a
 -- fifth of the whole; only the expressions of virtual columns, which are not ours, need one. Those may also
 -- fail where PostgreSQL would fail only when somebody reads them, so they alone run in a block of their own.
-create or replace function pgtrickle.capture_body(source oid) returns text
+create or replace function pgtrickle_internal.capture_body(source oid) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $compose$
 declare
@@ -132,20 +132,20 @@ end
 $body$;
 begin
     select * into strict captured from pgtrickle.pgt_sources s where s.source_relid = source;
-    numbers := pgtrickle.intact_columns(source, captured.columns_captured);
+    numbers := pgtrickle_internal.intact_columns(source, captured.columns_captured);
     is_by_row := captured.trigger_level = 'row';
     buffer := format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer);
-    has_virtual := pgtrickle.has_virtual(source, numbers);
-    return format(body, source, pgtrickle.altered_condition(source, numbers), buffer,
+    has_virtual := pgtrickle_internal.has_virtual(source, numbers);
+    return format(body, source, pgtrickle_internal.altered_condition(source, numbers), buffer,
         (select string_agg(format(', c%s', n), '' order by n) from unnest(numbers) n),
-        (select string_agg(', ' || pgtrickle.captured_expression(source, n), '' order by n) from unnest(numbers) n),
+        (select string_agg(', ' || pgtrickle_internal.captured_expression(source, n), '' order by n) from unnest(numbers) n),
         case when is_by_row then '(select old.*) r' else 'old_rows r' end,
         case when is_by_row then '(select new.*) r' else 'new_rows r' end,
-        pgtrickle.touching(source, is_by_row),
-        pgtrickle.state_call(source, numbers, buffer),
+        pgtrickle_internal.touching(source, is_by_row),
+        pgtrickle_internal.state_call(source, numbers, buffer),
         case when has_virtual then 'begin' else '' end,
         (select n.oid from pg_namespace n where n.nspname = 'pgtrickle_changes'),
-        pgtrickle.state_function(),
+        pgtrickle_internal.state_function(),
         case when has_virtual then format($fallback$
         exception when others then
             if sqlstate operator(pg_catalog.~) '^(40|53|54|55|57|58|XX)' then
@@ -157,7 +157,7 @@ end
 $compose$;
 
 -- has_virtual: whether one of these columns is computed whenever it is read.
-create or replace function pgtrickle.has_virtual(source oid, numbers smallint[]) returns boolean
+create or replace function pgtrickle_internal.has_virtual(source oid, numbers smallint[]) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select exists (select from pg_attribute a
@@ -165,7 +165,7 @@ as $$
 $$;
 
 -- compose_capture: write the trigger function of a source, with the body that it should have now.
-create or replace function pgtrickle.compose_capture(source oid) returns void
+create or replace function pgtrickle_internal.compose_capture(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -174,11 +174,11 @@ begin
     execute format(
         'create or replace function pgtrickle_changes.capture_%s() returns trigger '
         'language plpgsql security definer %s as %L',
-        source, case when pgtrickle.has_virtual(source, pgtrickle.intact_columns(source, numbers))
-            then 'set search_path = pg_catalog, pg_temp' else '' end, pgtrickle.capture_body(source));
+        source, case when pgtrickle_internal.has_virtual(source, pgtrickle_internal.intact_columns(source, numbers))
+            then 'set search_path = pg_catalog, pg_temp' else '' end, pgtrickle_internal.capture_body(source));
     execute format('revoke all on function pgtrickle_changes.capture_%s() from public', source);
-    update pgtrickle.pgt_sources s set shape = pgtrickle.capture_shape(source, s.columns_captured),
-        parts = pgtrickle.parts_of(source), body = (
+    update pgtrickle.pgt_sources s set shape = pgtrickle_internal.capture_shape(source, s.columns_captured),
+        parts = pgtrickle_internal.parts_of(source), body = (
             select md5(p.prosrc) from pg_proc p join pg_namespace n on n.oid = p.pronamespace
             where n.nspname = 'pgtrickle_changes' and p.proname = format('capture_%s', source))
     where s.source_relid = source;
@@ -186,24 +186,24 @@ end
 $$;
 
 -- parts_of: the ids of what the trigger function of a source uses; null in the place of what is not there.
-create or replace function pgtrickle.parts_of(source oid) returns oid[]
+create or replace function pgtrickle_internal.parts_of(source oid) returns oid[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select array[pgtrickle.state_function(), pgtrickle.change_table('touched_0'), pgtrickle.change_table('touched_1'),
-        pgtrickle.change_table(format('changes_%s_0', source)), pgtrickle.change_table(format('changes_%s_1', source))]
+    select array[pgtrickle_internal.state_function(), pgtrickle_internal.change_table('touched_0'), pgtrickle_internal.change_table('touched_1'),
+        pgtrickle_internal.change_table(format('changes_%s_0', source)), pgtrickle_internal.change_table(format('changes_%s_1', source))]
 $$;
 
 -- state_call: the call of capture_state for a source and its active buffer, with all of its arguments constant.
 -- The ids are written as text: only so they are constants of the query from the start, and it depends on them.
-create or replace function pgtrickle.state_call(source oid, numbers smallint[], buffer text) returns text
+create or replace function pgtrickle_internal.state_call(source oid, numbers smallint[], buffer text) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select format('pgtrickle_changes.capture_state(%L::pg_catalog.oid, %L::pg_catalog.name[], '
         '%L::pg_catalog.oid[], %L::pg_catalog.oid, %L::pg_catalog.name[], %L::pg_catalog.oid[], '
         '%L::pg_catalog.oid, %L::pg_catalog.oid, %L::pg_catalog.oid)',
         source,
-        (select coalesce(array_agg(r.column_name), '{}') from pgtrickle.relied_on(source, numbers) r),
-        (select coalesce(array_agg(r.type_id), '{}') from pgtrickle.relied_on(source, numbers) r),
+        (select coalesce(array_agg(r.column_name), '{}') from pgtrickle_internal.relied_on(source, numbers) r),
+        (select coalesce(array_agg(r.type_id), '{}') from pgtrickle_internal.relied_on(source, numbers) r),
         to_regclass(buffer)::oid,
         (select coalesce(array_agg('c' || n order by n), '{}') from unnest(numbers) n),
         (select coalesce(array_agg(b.atttypid order by n), '{}') from unnest(numbers) n
@@ -213,32 +213,32 @@ as $$
 $$;
 
 -- capture_shape: tells trigger functions apart that capture different columns, or the same ones differently.
-create or replace function pgtrickle.capture_shape(source oid, numbers smallint[]) returns text
+create or replace function pgtrickle_internal.capture_shape(source oid, numbers smallint[]) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select md5(concat_ws('|', (
-        select string_agg(format('%I %s', r.column_name, r.type_id), ',') from pgtrickle.relied_on(source, intact.numbers) r), (
-        select string_agg(pgtrickle.captured_expression(source, n), ',' order by n)
+        select string_agg(format('%I %s', r.column_name, r.type_id), ',') from pgtrickle_internal.relied_on(source, intact.numbers) r), (
+        select string_agg(pgtrickle_internal.captured_expression(source, n), ',' order by n)
         from unnest(intact.numbers) n)))
-    from pgtrickle.intact_columns(source, numbers) as intact(numbers)
+    from pgtrickle_internal.intact_columns(source, numbers) as intact(numbers)
 $$;
 
 -- altered_condition: SQL in the trigger of a child: 1 once a column it relies on is not what it was, else 0.
-create or replace function pgtrickle.altered_condition(source oid, numbers smallint[]) returns text
+create or replace function pgtrickle_internal.altered_condition(source oid, numbers smallint[]) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select case when count(*) = 0 then '0' else format('(case when exists (select from (values %s) as e(name, type) '
         'where not exists (select from pg_catalog.pg_attribute a where a.attrelid operator(pg_catalog.=) tg_relid '
         'and a.attname operator(pg_catalog.=) e.name and a.atttypid operator(pg_catalog.=) e.type)) then 1 else 0 end)',
         string_agg(format('(%L::pg_catalog.name, %s::pg_catalog.oid)', column_name, type_id), ', ')) end
-    from pgtrickle.relied_on(source, numbers)
+    from pgtrickle_internal.relied_on(source, numbers)
 $$;
 
 -- create_buffers: make both buffers hold the given columns of the source, by their base types.
 -- Types go without their modifier: a column that is widened must still fit. A column whose type has
 -- changed starts anew; whoever reads it starts anew as well. One that an earlier version declared by a domain
 -- keeps its rows, and one whose column is gone goes too: its type must not depend on us for ever.
-create or replace function pgtrickle.create_buffers(source oid, numbers smallint[]) returns void
+create or replace function pgtrickle_internal.create_buffers(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -248,14 +248,14 @@ begin
     foreach buffer in array array[format('pgtrickle_changes.changes_%s_0', source),
         format('pgtrickle_changes.changes_%s_1', source)]
     loop
-        if not pgtrickle.is_buffer(buffer) then
+        if not pgtrickle_internal.is_buffer(buffer) then
             execute format('drop table if exists %s', buffer);
             execute format('create table %s ('
                 'xid xid8 not null default pg_current_xact_id(), weight smallint not null)', buffer);
             execute format('create index on %s (xid)', buffer);
         end if;
         select string_agg(part, ', ' order by rank, number) into alterations
-        from pgtrickle.buffer_alterations(source, buffer, numbers);
+        from pgtrickle_internal.buffer_alterations(source, buffer, numbers);
         if alterations is not null then
             execute format('alter table %s %s', buffer, alterations);
         end if;
@@ -264,7 +264,7 @@ end
 $$;
 
 -- is_buffer: whether there is a buffer of that name which can be written and read, whatever columns it captures.
-create or replace function pgtrickle.is_buffer(buffer text) returns boolean
+create or replace function pgtrickle_internal.is_buffer(buffer text) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(has_table_privilege(pgtrickle.sidecar_role(), b.id, 'INSERT')
@@ -275,7 +275,7 @@ as $$
 $$;
 
 -- buffer_alterations: what is to be altered so that a buffer holds the given columns; drops come first.
-create or replace function pgtrickle.buffer_alterations(source oid, buffer text, numbers smallint[])
+create or replace function pgtrickle_internal.buffer_alterations(source oid, buffer text, numbers smallint[])
 returns table (rank integer, number smallint, part text)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -284,7 +284,7 @@ as $$
         from pg_attribute b
         where b.attrelid = to_regclass(buffer) and b.attnum > 0 and not b.attisdropped and b.attname ~ '^c\d+$'
     ), wanted as (
-        select a.attnum as number, pgtrickle.base_type(a.atttypid) as type_id, coalesce((
+        select a.attnum as number, pgtrickle_internal.base_type(a.atttypid) as type_id, coalesce((
             select format(' collate %I.%I', n.nspname, l.collname)
             from pg_collation l join pg_namespace n on n.oid = l.collnamespace
             where l.oid = a.attcollation), '') as collated
@@ -294,13 +294,13 @@ as $$
     from present p left join wanted w on w.number = p.number
     where (w.number is null and not exists (
             select from pg_attribute a where a.attrelid = source and a.attnum = p.number and not a.attisdropped))
-        or (w.type_id <> p.atttypid and pgtrickle.base_type(p.atttypid) <> w.type_id)
+        or (w.type_id <> p.atttypid and pgtrickle_internal.base_type(p.atttypid) <> w.type_id)
     union all
     select 2, w.number, format('alter column %I type %s%s', 'c' || w.number, format_type(w.type_id, -1), w.collated)
     from present p join wanted w on w.number = p.number
-    where w.type_id <> p.atttypid and pgtrickle.base_type(p.atttypid) = w.type_id
+    where w.type_id <> p.atttypid and pgtrickle_internal.base_type(p.atttypid) = w.type_id
     union all
     select 3, w.number, format('add column %I %s%s', 'c' || w.number, format_type(w.type_id, -1), w.collated)
     from wanted w left join present p on p.number = w.number
-    where p.number is null or pgtrickle.base_type(p.atttypid) <> w.type_id
+    where p.number is null or pgtrickle_internal.base_type(p.atttypid) <> w.type_id
 $$;

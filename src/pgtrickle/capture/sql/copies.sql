@@ -3,20 +3,20 @@
 -- change buffer, from where it is followed like any other change. Run as the sidecar's role.
 
 -- copy_of: the copy of a source, as SQL. A name in three parts, which no state of a stream table has.
-create or replace function pgtrickle.copy_of(source oid) returns text
+create or replace function pgtrickle_internal.copy_of(source oid) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$ select format('pgtrickle_state.copy_of_%s', source) $$;
 
 -- source_version: tells apart the contents that a materialized view has had, as of the reading snapshot.
 -- Every REFRESH, CONCURRENTLY or not, writes the row of the view in pg_class anew, and nothing but a REFRESH
 -- changes its rows. Null for a foreign table: nobody tells us when that changes.
-create or replace function pgtrickle.source_version(source oid) returns text
+create or replace function pgtrickle_internal.source_version(source oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select concat_ws(' ', c.xmin, c.ctid, c.relfilenode) from pg_class c where c.oid = source and c.relkind = 'm' $$;
 
 -- declared_columns: the columns of a relation as one declares them, with what lies below a domain in its place:
 -- columns of a copy that nobody reads stay null, which a domain may refuse.
-create or replace function pgtrickle.declared_columns(relation_id oid)
+create or replace function pgtrickle_internal.declared_columns(relation_id oid)
 returns table (number smallint, column_name name, declared text)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -39,11 +39,11 @@ $$;
 
 -- misfit: what is to be altered so that the copy has the columns that the source has now; null if it has.
 -- A column that was renamed or has another type starts anew: whoever reads it starts anew as well.
-create or replace function pgtrickle.misfit(source oid) returns text
+create or replace function pgtrickle_internal.misfit(source oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    with present as (select * from pgtrickle.declared_columns(to_regclass(pgtrickle.copy_of(source)))),
-    wanted as (select * from pgtrickle.declared_columns(source))
+    with present as (select * from pgtrickle_internal.declared_columns(to_regclass(pgtrickle_internal.copy_of(source)))),
+    wanted as (select * from pgtrickle_internal.declared_columns(source))
     select string_agg(part, ', ' order by number) from (
         select 0 as number, format('drop column %I', column_name) as part from present
         where (column_name, declared) not in (select column_name, declared from wanted)
@@ -54,22 +54,22 @@ as $$
 $$;
 
 -- fit_copy: alter the copy, and the buffers of what is captured, so that they fit the source.
-create or replace function pgtrickle.fit_copy(source oid, numbers smallint[]) returns void
+create or replace function pgtrickle_internal.fit_copy(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
 as $$
 declare
-    alterations text := pgtrickle.misfit(source);
+    alterations text := pgtrickle_internal.misfit(source);
 begin
-    execute format('create table if not exists %s ()', pgtrickle.copy_of(source));
+    execute format('create table if not exists %s ()', pgtrickle_internal.copy_of(source));
     if alterations is not null then
-        execute format('alter table %s %s', pgtrickle.copy_of(source), alterations);
+        execute format('alter table %s %s', pgtrickle_internal.copy_of(source), alterations);
     end if;
-    perform pgtrickle.create_buffers(source, numbers);
+    perform pgtrickle_internal.create_buffers(source, numbers);
 end
 $$;
 
 -- plain_indexes: the columns of each index of a relation that is whole and over plain columns.
-create or replace function pgtrickle.plain_indexes(relation_id oid) returns table (column_names name[])
+create or replace function pgtrickle_internal.plain_indexes(relation_id oid) returns table (column_names name[])
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select distinct k.names
@@ -87,20 +87,20 @@ as $$
 $$;
 
 -- index_copy: give the copy the indexes of its source, over columns that it holds: lookups read the copy.
-create or replace function pgtrickle.index_copy(source oid, numbers smallint[]) returns void
+create or replace function pgtrickle_internal.index_copy(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     wanted record;
 begin
     for wanted in
-        select s.column_names from pgtrickle.plain_indexes(source) s
+        select s.column_names from pgtrickle_internal.plain_indexes(source) s
         where s.column_names <@ array(select a.attname from pg_attribute a
             where a.attrelid = source and a.attnum = any (numbers))
         except
-        select c.column_names from pgtrickle.plain_indexes(pgtrickle.copy_of(source)::regclass) c
+        select c.column_names from pgtrickle_internal.plain_indexes(pgtrickle_internal.copy_of(source)::regclass) c
     loop
-        execute format('create index on %s (%s)', pgtrickle.copy_of(source),
+        execute format('create index on %s (%s)', pgtrickle_internal.copy_of(source),
             (select string_agg(format('%I', name), ', ' order by position)
                 from unnest(wanted.column_names) with ordinality as part(name, position)));
     end loop;
@@ -109,14 +109,14 @@ $$;
 
 -- copy_source: keep a copy of these columns of a source from now on. A refresh fills it.
 -- Locks: its row in pgt_sources, for at most two seconds of waiting (55P03 then).
-create or replace function pgtrickle.copy_source(source oid, numbers smallint[]) returns void
+create or replace function pgtrickle_internal.copy_source(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning set lock_timeout = '2s'
 as $$
 declare
     captured pgtrickle.pgt_sources;
 begin
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for key share;
-    if found and numbers <@ captured.columns_captured and pgtrickle.misfit(source) is null then
+    if found and numbers <@ captured.columns_captured and pgtrickle_internal.misfit(source) is null then
         return;
     end if;
     insert into pgtrickle.pgt_sources (source_relid, trigger_level) values (source, 'none')
@@ -125,10 +125,10 @@ begin
     update pgtrickle.pgt_sources s set version = null, columns_captured = array(
         select n from (select unnest(numbers) union select unnest(s.columns_captured)) u(n) order by n)
     where s.source_relid = source returning * into captured;
-    perform pgtrickle.fit_copy(source, captured.columns_captured);
-    perform pgtrickle.index_copy(source, captured.columns_captured);
+    perform pgtrickle_internal.fit_copy(source, captured.columns_captured);
+    perform pgtrickle_internal.index_copy(source, captured.columns_captured);
 exception when lock_not_available then
-    raise exception '%', format('%s is busy', pgtrickle.printed(source)) using
+    raise exception '%', format('%s is busy', pgtrickle_internal.printed(source)) using
         errcode = 'lock_not_available',
         hint = 'A refresh is reading it. Try again when that has ended.';
 end
@@ -139,7 +139,7 @@ $$;
 -- (1.0 and 1.00, 0 and -0) is told apart. Both are bags: as many copies leave or come as there are too many
 -- or too few. The source is read once, so that it may change meanwhile. With `is_first` nobody has read the
 -- copy yet, and there is nothing to write down. Where nobody reads any column, rows are only counted.
-create or replace function pgtrickle.comparison(source oid, buffer text, is_first boolean) returns text
+create or replace function pgtrickle_internal.comparison(source oid, buffer text, is_first boolean) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select format($body$
@@ -173,7 +173,7 @@ as $$
         string_agg(format(', %I as c%s', a.attname, a.attnum), '' order by a.attnum),
         string_agg(format(', c.%I as c%s', a.attname, a.attnum), '' order by a.attnum),
         '(' || string_agg(format('%I', a.attname), ', ' order by a.attnum) || ')',
-        pgtrickle.printed(source), pgtrickle.copy_of(source), buffer,
+        pgtrickle_internal.printed(source), pgtrickle_internal.copy_of(source), buffer,
         string_agg(format(', c%s', a.attnum), '' order by a.attnum), is_first)
     from pgtrickle.pgt_sources s
     join pg_attribute a on a.attrelid = s.source_relid and a.attnum = any (s.columns_captured) and not a.attisdropped
@@ -183,7 +183,7 @@ $$;
 -- compare_source: bring the copy of a source up to it; how many change rows that took. A transaction of its
 -- own, in READ COMMITTED mode. Locks: its row in pgt_sources, so that nobody compares it at the same time.
 -- The settings make texts of values exact; the rest is as the sidecar's role has it.
-create or replace function pgtrickle.compare_source(source oid) returns bigint
+create or replace function pgtrickle_internal.compare_source(source oid) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp
     set extra_float_digits = 1 set datestyle = 'ISO' set intervalstyle = 'postgres'
 as $$
@@ -192,23 +192,23 @@ declare
     present text;
     changes bigint;
 begin
-    perform pgtrickle.check_not_copy();
+    perform pgtrickle_internal.check_not_copy();
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for no key update;
     if not found or not exists (select from pg_class where oid = source) then
         return 0;
     end if;
     -- read before the rows: if the view is refreshed in between, the versions differ and we compare again
-    present := pgtrickle.source_version(source);
-    if pgtrickle.misfit(source) is not null then
-        perform pgtrickle.fit_copy(source, captured.columns_captured);
+    present := pgtrickle_internal.source_version(source);
+    if pgtrickle_internal.misfit(source) is not null then
+        perform pgtrickle_internal.fit_copy(source, captured.columns_captured);
     elsif captured.filled_at is not null and captured.version = present then
         return 0;
     end if;
-    execute pgtrickle.comparison(source, format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer),
+    execute pgtrickle_internal.comparison(source, format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer),
         captured.filled_at is null);
     get diagnostics changes = row_count;
     if changes > 0 then
-        perform pgtrickle.touch(source);
+        perform pgtrickle_internal.touch(source);
     end if;
     update pgtrickle.pgt_sources s set version = present, filled_at = coalesce(s.filled_at, clock_timestamp())
     where s.source_relid = source and (s.filled_at is null or s.version is distinct from present);

@@ -2,7 +2,7 @@
 -- Run as the sidecar's role.
 
 -- change_table: the id of a table of ours in pgtrickle_changes, also where we may no longer use that schema.
-create or replace function pgtrickle.change_table(table_name text) returns oid
+create or replace function pgtrickle_internal.change_table(table_name text) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -10,23 +10,23 @@ as $$
 $$;
 
 -- lacks_parts: whether something that all trigger functions use is missing, or may not be used.
-create or replace function pgtrickle.lacks_parts() returns boolean
+create or replace function pgtrickle_internal.lacks_parts() returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select not coalesce(has_schema_privilege(pgtrickle.sidecar_role(), n.id, 'USAGE')
-        and has_function_privilege(pgtrickle.sidecar_role(), pgtrickle.state_function(), 'EXECUTE')
+        and has_function_privilege(pgtrickle.sidecar_role(), pgtrickle_internal.state_function(), 'EXECUTE')
         and exists (select from pg_proc p where p.pronamespace = n.id and p.proname = 'has_columns'
             and has_function_privilege(pgtrickle.sidecar_role(), p.oid, 'EXECUTE'))
         and (select bool_and(coalesce(has_table_privilege(pgtrickle.sidecar_role(), t.id, 'INSERT')
                 and has_table_privilege(pgtrickle.sidecar_role(), t.id, 'SELECT')
                 and (select count(*) = 2 from pg_attribute a where a.attrelid = t.id and not a.attisdropped
                     and (a.attname, a.atttypid) in (('xid', 'xid8'::regtype), ('source', 'oid'::regtype))), false))
-            from unnest(array[pgtrickle.change_table('touched_0'), pgtrickle.change_table('touched_1')]) t(id)), false)
+            from unnest(array[pgtrickle_internal.change_table('touched_0'), pgtrickle_internal.change_table('touched_1')]) t(id)), false)
     from (select (select oid from pg_namespace where nspname = 'pgtrickle_changes')) n(id)
 $$;
 
 -- state_function: the id of capture_state, by which a trigger function asks whether it is still there.
-create or replace function pgtrickle.state_function() returns oid
+create or replace function pgtrickle_internal.state_function() returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select p.oid from pg_proc p join pg_namespace n on n.oid = p.pronamespace
@@ -34,7 +34,7 @@ as $$
 $$;
 
 -- create_touched: one side of what writers have touched, unless it is there.
-create or replace function pgtrickle.create_touched(side text) returns void
+create or replace function pgtrickle_internal.create_touched(side text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -52,7 +52,7 @@ $$;
 
 -- create_parts: make what all trigger functions use, as far as it is missing; its functions are written anew.
 -- A function that has another id than before is found by no trigger function until that is written anew too.
-create or replace function pgtrickle.create_parts() returns void
+create or replace function pgtrickle_internal.create_parts() returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
 as $parts$
 declare
@@ -71,8 +71,8 @@ begin
     loop
         execute format('grant execute on function %s to %s', existing, own);
     end loop;
-    perform pgtrickle.create_touched('pgtrickle_changes.touched_0');
-    perform pgtrickle.create_touched('pgtrickle_changes.touched_1');
+    perform pgtrickle_internal.create_touched('pgtrickle_changes.touched_0');
+    perform pgtrickle_internal.create_touched('pgtrickle_changes.touched_1');
 
     -- has_columns: whether a relation has these columns of these types now. It asks the parser and no catalog,
     -- because the snapshot of a repeatable-read writer may be older than the columns that its statement has.
@@ -129,11 +129,11 @@ begin
 end
 $parts$;
 
-select pgtrickle.create_parts();
+select pgtrickle_internal.create_parts();
 
 -- create_state: make the schema of states where somebody has removed it; everything is computed anew then. True
 -- if it was gone.
-create or replace function pgtrickle.create_state() returns boolean
+create or replace function pgtrickle_internal.create_state() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -145,7 +145,7 @@ begin
     update pgtrickle.pgt_stream_tables s set needs_reinit = true,
         reinit_reason = coalesce(s.reinit_reason, 'the schema pgtrickle_state was dropped');
     update pgtrickle.pgt_sources s set version = null, filled_at = null where s.trigger_level = 'none';
-    perform pgtrickle.copy_source(s.source_relid, s.columns_captured)
+    perform pgtrickle_internal.copy_source(s.source_relid, s.columns_captured)
     from pgtrickle.pgt_sources s join pg_class c on c.oid = s.source_relid where s.trigger_level = 'none';
     return true;
 end
@@ -153,7 +153,7 @@ $$;
 
 -- restore_guards: give every stream table its guard again. Whether the table is the one that the catalog means is
 -- known by its name: elsewhere its id may be that of any table.
-create or replace function pgtrickle.restore_guards() returns void
+create or replace function pgtrickle_internal.restore_guards() returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -168,7 +168,7 @@ begin
     loop
         execute format('create trigger pgtrickle_guard before insert or update or delete or truncate '
             'on %s for each statement execute function pgtrickle.refuse_direct_write()',
-            pgtrickle.printed(relation_id));
+            pgtrickle_internal.printed(relation_id));
     end loop;
 end
 $$;

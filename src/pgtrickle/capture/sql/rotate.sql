@@ -6,7 +6,7 @@
 -- finished once we have the lock, so what the buffer holds then is all it will ever hold.
 -- A reader without a frontier takes its first snapshot under its claim; if we can share-lock its row
 -- nobody loads it now, and a later load sees everything in this buffer.
-create or replace function pgtrickle.empty_retired(source oid, active smallint) returns boolean
+create or replace function pgtrickle_internal.empty_retired(source oid, active smallint) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -51,7 +51,7 @@ $$;
 
 -- rotate: empty the retired buffer, and retire the active one if it is larger than `min_bytes`.
 -- True if the buffers changed places.
-create or replace function pgtrickle.rotate(source oid, min_bytes bigint) returns boolean
+create or replace function pgtrickle_internal.rotate(source oid, min_bytes bigint) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -59,7 +59,7 @@ declare
 begin
     select * into captured from pgtrickle.pgt_sources s
     where s.source_relid = source for no key update skip locked;
-    if not found or not pgtrickle.empty_retired(source, captured.active_buffer) then
+    if not found or not pgtrickle_internal.empty_retired(source, captured.active_buffer) then
         return false;
     end if;
     if pg_relation_size(format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer)::regclass)
@@ -71,7 +71,7 @@ begin
     set active_buffer = 1 - s.active_buffer, retired_at = pg_current_snapshot()
     where s.source_relid = source;
     if captured.trigger_level <> 'none' then
-        perform pgtrickle.compose_capture(source);
+        perform pgtrickle_internal.compose_capture(source);
     end if;
     return true;
 end

@@ -3,10 +3,10 @@
 
 -- wake_lock: the class of the advisory locks by which a sidecar that listens asks to be woken. Sources share a
 -- few of them: each that is held takes room in the server's memory.
-create or replace function pgtrickle.wake_lock() returns integer
+create or replace function pgtrickle_internal.wake_lock() returns integer
 language sql immutable as $$ select 1885828212 $$;
 
-create or replace function pgtrickle.wake_slot(source oid) returns integer
+create or replace function pgtrickle_internal.wake_slot(source oid) returns integer
 language sql immutable as $$ select (source::bigint % 128)::integer $$;
 
 -- touching: the statements by which a writer leaves word that it wrote to a source, as text for its trigger
@@ -14,7 +14,7 @@ language sql immutable as $$ select (source::bigint % 128)::integer $$;
 -- A writer that does not get the lock of its source in share mode wakes whoever holds it. It never waits, and
 -- while it has the lock nobody can ask to be woken: no writer under way is missed. A notification takes a lock
 -- that all committing writers share, so only the first ones after a rest may send one.
-create or replace function pgtrickle.touching(source oid, is_by_row boolean) returns text
+create or replace function pgtrickle_internal.touching(source oid, is_by_row boolean) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
     select format(case when is_by_row then $body$
@@ -33,22 +33,22 @@ as $$
         else
             insert into pgtrickle_changes.touched_1 (source) values (%1$s::pg_catalog.oid);
         end if;
-        $body$, source, pgtrickle.wake_lock(), pgtrickle.wake_slot(source)))
+        $body$, source, pgtrickle_internal.wake_lock(), pgtrickle_internal.wake_slot(source)))
 $$;
 
 -- side_written: the side that writers choose now.
-create or replace function pgtrickle.side_written() returns integer
+create or replace function pgtrickle_internal.side_written() returns integer
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select ((date_part('epoch', now())::bigint / 60) % 2)::integer $$;
 
 -- touch: the same for changes that no trigger has written down.
-create or replace function pgtrickle.touch(source oid) returns void
+create or replace function pgtrickle_internal.touch(source oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$ insert into pgtrickle_changes.touched_0 (source) values (source) $$;
 
 -- empty_touched: truncate a side that a snapshot taken long enough ago has seen all of. True if it is empty.
 -- Locks: ACCESS EXCLUSIVE on that side, only if free: whoever is writing to it has not been seen yet.
-create or replace function pgtrickle.empty_touched(side integer, seen pg_snapshot) returns boolean
+create or replace function pgtrickle_internal.empty_touched(side integer, seen pg_snapshot) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare

@@ -4,40 +4,40 @@
 -- trigger_level: statement triggers, except where they would miss changes: rows of a partition or child change
 -- by statements addressed to a parent that is not part of the source, and logical replication fires no
 -- statement triggers at all. Row triggers are right everywhere, so where we may not look they are taken.
-create or replace function pgtrickle.trigger_level(source oid) returns text
+create or replace function pgtrickle_internal.trigger_level(source oid) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
-    tree oid[] := array(select pgtrickle.tree_of(source));
+    tree oid[] := array(select pgtrickle_internal.tree_of(source));
 begin
     if exists (select from pg_inherits i where i.inhrelid = any (tree) and i.inhparent <> all (tree)) then
         return 'row';
     end if;
-    return case when pgtrickle.is_replicated(source) is false then 'statement' else 'row' end;
+    return case when pgtrickle_internal.is_replicated(source) is false then 'statement' else 'row' end;
 end
 $$;
 
 -- is_replicated: whether a source, or a part of it, receives rows from a subscription; null if we may not know.
-create or replace function pgtrickle.is_replicated(source oid) returns boolean
+create or replace function pgtrickle_internal.is_replicated(source oid) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
     if not has_table_privilege('pg_subscription_rel', 'SELECT') then
         return null;
     end if;
-    return exists (select from pg_subscription_rel where srrelid in (select pgtrickle.tree_of(source)));
+    return exists (select from pg_subscription_rel where srrelid in (select pgtrickle_internal.tree_of(source)));
 end
 $$;
 
 -- wanted_triggers: every trigger a source should have, and the one it has if that is what it should be.
 -- A row trigger of a partitioned table is handed down to its partitions by PostgreSQL: those are clones.
-drop function if exists pgtrickle.wanted_triggers(oid, text);
-create or replace function pgtrickle.wanted_triggers(source oid, trigger_level text)
+drop function if exists pgtrickle_internal.wanted_triggers(oid, text);
+create or replace function pgtrickle_internal.wanted_triggers(source oid, trigger_level text)
 returns table (relation_id oid, trigger_name name, event text, trigger_id oid, enabled "char", is_clone boolean)
 language sql stable rows 4 set search_path = pg_catalog, pg_temp
 as $$
     select t.id, w.name, e.event, g.oid, g.tgenabled, w.is_clone
-    from pgtrickle.tree_of(source) t(id)
+    from pgtrickle_internal.tree_of(source) t(id)
     join pg_class c on c.oid = t.id
     cross join (values ('insert', 4), ('update', 16), ('delete', 8), ('truncate', 32)) e(event, bit)
     cross join lateral (
@@ -53,7 +53,7 @@ as $$
 $$;
 
 -- capture_gap: in what the capture of a source is not what it should be now, in words; null if it is.
-create or replace function pgtrickle.capture_gap(source oid) returns text
+create or replace function pgtrickle_internal.capture_gap(source oid) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -68,49 +68,49 @@ begin
     elsif captured.trigger_level = 'none' or not exists (select from pg_class c where c.oid = source) then
         return null;
     end if;
-    if pgtrickle.lacks_parts() then
+    if pgtrickle_internal.lacks_parts() then
         return 'something that all triggers of pgtrickle use was removed';
     end if;
-    level := pgtrickle.trigger_level(source);
+    level := pgtrickle_internal.trigger_level(source);
     if captured.trigger_level <> level then
-        return format('statements of others may change the rows of %s, or no longer can', pgtrickle.printed(source));
+        return format('statements of others may change the rows of %s, or no longer can', pgtrickle_internal.printed(source));
     end if;
     foreach buffer in array array[format('pgtrickle_changes.changes_%s_0', source),
         format('pgtrickle_changes.changes_%s_1', source)]
     loop
-        if not pgtrickle.is_buffer(buffer) then
+        if not pgtrickle_internal.is_buffer(buffer) then
             return format('the change buffer %s was dropped, or may not be used', buffer);
-        elsif exists (select from pgtrickle.buffer_alterations(source, buffer, captured.columns_captured)) then
-            return format('the change buffer %s does not have the columns of %s', buffer, pgtrickle.printed(source));
+        elsif exists (select from pgtrickle_internal.buffer_alterations(source, buffer, captured.columns_captured)) then
+            return format('the change buffer %s does not have the columns of %s', buffer, pgtrickle_internal.printed(source));
         end if;
     end loop;
     if not exists (
         select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
         where n.nspname = 'pgtrickle_changes' and p.proname = format('capture_%s', source) and p.prosecdef
             and p.proowner = pgtrickle.sidecar_role() and md5(p.prosrc) = captured.body)
-        or captured.parts is distinct from pgtrickle.parts_of(source)
+        or captured.parts is distinct from pgtrickle_internal.parts_of(source)
     then
-        return format('the trigger function of %s is not what it should be', pgtrickle.printed(source));
+        return format('the trigger function of %s is not what it should be', pgtrickle_internal.printed(source));
     end if;
-    select pgtrickle.printed(w.relation_id) as relation, w.trigger_name, w.enabled into absent
-    from pgtrickle.wanted_triggers(source, level) w
+    select pgtrickle_internal.printed(w.relation_id) as relation, w.trigger_name, w.enabled into absent
+    from pgtrickle_internal.wanted_triggers(source, level) w
     where w.trigger_id is null or w.enabled = 'D' order by w.is_clone, w.enabled limit 1;
     if found then
         return format('trigger %I of %s was %s', absent.trigger_name, absent.relation,
             case absent.enabled when 'D' then 'off' else 'missing' end);
     end if;
-    return pgtrickle.unreplicated(source);
+    return pgtrickle_internal.unreplicated(source);
 end
 $$;
 
 -- capture_gaps: every source whose capture is not what it should be, with what is wrong. Looks closer only where
 -- something is suspicious: there may be thousands of sources, and this is asked all the time.
-create or replace function pgtrickle.capture_gaps() returns table (source oid, gap text)
+create or replace function pgtrickle_internal.capture_gaps() returns table (source oid, gap text)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     with common as materialized (
-        select n.oid as schema_id, pgtrickle.lacks_parts() as lacks_parts, pgtrickle.state_function() as state_id,
-            pgtrickle.change_table('touched_0') as touched_0, pgtrickle.change_table('touched_1') as touched_1,
+        select n.oid as schema_id, pgtrickle_internal.lacks_parts() as lacks_parts, pgtrickle_internal.state_function() as state_id,
+            pgtrickle_internal.change_table('touched_0') as touched_0, pgtrickle_internal.change_table('touched_1') as touched_1,
             pgtrickle.sidecar_role() as sidecar
         from (select (select oid from pg_namespace where nspname = 'pgtrickle_changes')) n(oid)
     )
@@ -131,37 +131,37 @@ as $$
                 left join pg_attribute m on m.attrelid = v.id and m.attname = 'c' || a.attnum and not m.attisdropped
                 where a.attrelid = s.source_relid and a.attnum = any (s.columns_captured) and not a.attisdropped
                     and m.atttypid is distinct from a.atttypid
-                    and (m.atttypid is null or m.atttypid <> pgtrickle.base_type(a.atttypid)))
+                    and (m.atttypid is null or m.atttypid <> pgtrickle_internal.base_type(a.atttypid)))
             or (has_table_privilege(k.sidecar, b.oid, 'INSERT') and has_table_privilege(k.sidecar, d.oid, 'INSERT'))
                 is not true
-            or s.trigger_level <> pgtrickle.trigger_level(s.source_relid)
-            or exists (select from pgtrickle.wanted_triggers(s.source_relid, s.trigger_level) w
+            or s.trigger_level <> pgtrickle_internal.trigger_level(s.source_relid)
+            or exists (select from pgtrickle_internal.wanted_triggers(s.source_relid, s.trigger_level) w
                 where w.trigger_id is null or w.enabled = 'D' or w.enabled not in ('A', 'R')
-                    and pgtrickle.is_replicated(s.source_relid) is not false)
-            then pgtrickle.capture_gap(s.source_relid) end
+                    and pgtrickle_internal.is_replicated(s.source_relid) is not false)
+            then pgtrickle_internal.capture_gap(s.source_relid) end
     ) g(gap)
     where s.trigger_level <> 'none' and g.gap is not null
 $$;
 
 -- unreplicated: says so where a source receives rows by logical replication and its triggers do not fire then.
 -- Only the owner of the table can change that.
-create or replace function pgtrickle.unreplicated(source oid) returns text
+create or replace function pgtrickle_internal.unreplicated(source oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select format('triggers that do not fire for rows from a subscription; their owner has to run: %s',
-        string_agg(format('alter table %s %s', pgtrickle.printed(r.relation_id), r.parts), '; ' order by r.relation_id))
+        string_agg(format('alter table %s %s', pgtrickle_internal.printed(r.relation_id), r.parts), '; ' order by r.relation_id))
     from (
         select w.relation_id, string_agg(format('enable always trigger %I', w.trigger_name), ', ' order by w.event)
         from pgtrickle.pgt_sources s
-        cross join lateral pgtrickle.wanted_triggers(source, s.trigger_level) w
-        where s.source_relid = source and w.enabled not in ('A', 'R') and pgtrickle.is_replicated(source)
+        cross join lateral pgtrickle_internal.wanted_triggers(source, s.trigger_level) w
+        where s.source_relid = source and w.enabled not in ('A', 'R') and pgtrickle_internal.is_replicated(source)
         group by w.relation_id
     ) r(relation_id, parts)
     having count(*) > 0
 $$;
 
 -- create_trigger: one trigger; waits for writers under way, so what it captures is complete.
-create or replace function pgtrickle.create_trigger(
+create or replace function pgtrickle_internal.create_trigger(
     source oid, trigger_level text, relation_id oid, trigger_name name, event text
 ) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -169,7 +169,7 @@ as $$
 begin
     execute format('create or replace trigger %I after %s on %s %s for each %s '
         'execute function pgtrickle_changes.capture_%s()',
-        trigger_name, event, pgtrickle.printed(relation_id),
+        trigger_name, event, pgtrickle_internal.printed(relation_id),
         case when trigger_level = 'row' or event = 'truncate' then ''
             when event = 'insert' then 'referencing new table as new_rows'
             when event = 'delete' then 'referencing old table as old_rows'
@@ -182,7 +182,7 @@ $$;
 -- enable_always: let the triggers of a source fire for replicated writes too, where the caller owns it.
 -- Runs as the caller: only the owner of a table may do this. Waits for no writer longer than a moment: then the
 -- triggers stay as they are, and whoever owns the table may do it later.
-create or replace function pgtrickle.enable_always(source oid) returns void
+create or replace function pgtrickle_internal.enable_always(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -194,17 +194,17 @@ begin
     end if;
     for wanted in
         select w.* from pgtrickle.pgt_sources s
-        cross join lateral pgtrickle.wanted_triggers(source, s.trigger_level) w
+        cross join lateral pgtrickle_internal.wanted_triggers(source, s.trigger_level) w
         join pg_class c on c.oid = w.relation_id
         where s.source_relid = source and w.enabled = 'O' and pg_has_role(c.relowner, 'USAGE')
     loop
         execute format('alter table %s enable always trigger %I',
-            pgtrickle.printed(wanted.relation_id), wanted.trigger_name);
+            pgtrickle_internal.printed(wanted.relation_id), wanted.trigger_name);
     end loop;
     perform set_config('lock_timeout', patience, true);
 exception when lock_not_available then
     raise notice '%', format('triggers on %s do not fire for replicated writes yet, because the table is busy',
-        pgtrickle.printed(source));
+        pgtrickle_internal.printed(source));
 end
 $$;
 
@@ -212,14 +212,14 @@ $$;
 -- Locks: its row in pgt_sources; its buffers; SHARE ROW EXCLUSIVE on the table where a trigger is made, and
 -- more where a table with partitions or children gets triggers of another level. Waits at most `patience` for
 -- each of them, and not much longer for all (55P03 then), so that no application queues behind us for long.
-drop function if exists pgtrickle.capture_source(oid, smallint[]);
-create or replace function pgtrickle.capture_source(
+drop function if exists pgtrickle_internal.capture_source(oid, smallint[]);
+create or replace function pgtrickle_internal.capture_source(
     source oid, numbers smallint[], patience interval default interval '50 ms'
 ) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
 as $$
 declare
-    level text := pgtrickle.trigger_level(source);
+    level text := pgtrickle_internal.trigger_level(source);
     captured pgtrickle.pgt_sources;
     patience_before text := current_setting('lock_timeout');
     deadline timestamptz;
@@ -227,14 +227,14 @@ declare
     is_other_level boolean;
     wanted record;
 begin
-    if pgtrickle.lacks_parts() then
-        perform pgtrickle.create_parts();
+    if pgtrickle_internal.lacks_parts() then
+        perform pgtrickle_internal.create_parts();
     end if;
     -- the share lock keeps the capture from being released under us
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for key share;
     if found and numbers <@ captured.columns_captured
-        and captured.shape = pgtrickle.capture_shape(source, captured.columns_captured)
-        and pgtrickle.capture_gap(source) is not distinct from pgtrickle.unreplicated(source)
+        and captured.shape = pgtrickle_internal.capture_shape(source, captured.columns_captured)
+        and pgtrickle_internal.capture_gap(source) is not distinct from pgtrickle_internal.unreplicated(source)
     then
         return;
     end if;
@@ -245,56 +245,56 @@ begin
     on conflict (source_relid) do nothing;
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for update;
     is_other_level := captured.trigger_level <> level;
-    perform pgtrickle.refuse_differing_expressions(source, numbers);
-    perform pgtrickle.refuse_too_many(source, numbers);
+    perform pgtrickle_internal.refuse_differing_expressions(source, numbers);
+    perform pgtrickle_internal.refuse_too_many(source, numbers);
     update pgtrickle.pgt_sources s set trigger_level = level, columns_captured = array(
         select n from (select unnest(numbers) union select unnest(s.columns_captured)) u(n)
         where exists (select from pg_attribute a where a.attrelid = source and a.attnum = n and not a.attisdropped)
         order by n)
     where s.source_relid = source returning * into captured;
-    if is_other_level and (select count(*) from pgtrickle.tree_of(source)) > 1 then
+    if is_other_level and (select count(*) from pgtrickle_internal.tree_of(source)) > 1 then
         -- triggers that were handed down can be replaced by nobody
         execute format('drop function if exists pgtrickle_changes.capture_%s() cascade', source);
     end if;
-    perform pgtrickle.create_buffers(source, captured.columns_captured);
+    perform pgtrickle_internal.create_buffers(source, captured.columns_captured);
     has_new_shape := is_other_level
-        or captured.shape is distinct from pgtrickle.capture_shape(source, captured.columns_captured);
-    perform pgtrickle.compose_capture(source);
+        or captured.shape is distinct from pgtrickle_internal.capture_shape(source, captured.columns_captured);
+    perform pgtrickle_internal.compose_capture(source);
     -- a tree of many tables may take its time, but not the patience for each of them
     deadline := clock_timestamp() + interval '500 ms' + patience + interval '20 ms' * (
-        select count(*) from pgtrickle.wanted_triggers(source, level));
+        select count(*) from pgtrickle_internal.wanted_triggers(source, level));
     -- writers under way still run the old function: replacing every trigger waits for them to end;
     -- replacing a trigger that is off switches it on, and with it those that were handed down
     for wanted in
-        select w.* from pgtrickle.wanted_triggers(source, level) w
+        select w.* from pgtrickle_internal.wanted_triggers(source, level) w
         where not w.is_clone and (has_new_shape or w.trigger_id is null or w.enabled = 'D' or exists (
-            select from pgtrickle.wanted_triggers(source, level) c
+            select from pgtrickle_internal.wanted_triggers(source, level) c
             where c.is_clone and c.event = w.event and (c.trigger_id is null or c.enabled = 'D')))
     loop
         if clock_timestamp() > deadline then
             raise lock_not_available;
         end if;
-        perform pgtrickle.create_trigger(source, level, wanted.relation_id, wanted.trigger_name, wanted.event);
+        perform pgtrickle_internal.create_trigger(source, level, wanted.relation_id, wanted.trigger_name, wanted.event);
     end loop;
-    perform pgtrickle.enable_always(source);
+    perform pgtrickle_internal.enable_always(source);
     perform set_config('lock_timeout', patience_before, true);
-    perform pgtrickle.note_always(source);
+    perform pgtrickle_internal.note_always(source);
 exception when lock_not_available then
-    raise exception '%', format('table %s is busy', pgtrickle.printed(source)) using
+    raise exception '%', format('table %s is busy', pgtrickle_internal.printed(source)) using
         errcode = 'lock_not_available',
         hint = 'Another transaction writes to it. Try again when that has ended.';
 end
 $$;
 
 -- note_always: store whether every trigger of a source fires for replicated writes.
-create or replace function pgtrickle.note_always(source oid) returns void
+create or replace function pgtrickle_internal.note_always(source oid) returns void
 language sql security definer set search_path = pg_catalog, pg_temp
 as $$
     update pgtrickle.pgt_sources s set is_always = fires.always
     from (
         select bool_and(w.enabled is not distinct from 'A') as always
         from pgtrickle.pgt_sources s
-        cross join lateral pgtrickle.wanted_triggers(source, s.trigger_level) w
+        cross join lateral pgtrickle_internal.wanted_triggers(source, s.trigger_level) w
         where s.source_relid = source
     ) fires
     where s.source_relid = source and s.is_always is distinct from fires.always
@@ -302,16 +302,16 @@ $$;
 
 -- refuse_differing_expressions: a virtual column is captured by its expression, so a partition that
 -- computes it differently cannot be followed.
-create or replace function pgtrickle.refuse_differing_expressions(source oid, numbers smallint[]) returns void
+create or replace function pgtrickle_internal.refuse_differing_expressions(source oid, numbers smallint[]) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     differing record;
 begin
-    select pgtrickle.printed(child.attrelid) as child, own.attname into differing
+    select pgtrickle_internal.printed(child.attrelid) as child, own.attname into differing
     from pg_attribute own
     join pg_attrdef e on e.adrelid = own.attrelid and e.adnum = own.attnum
-    join pgtrickle.tree_of(source) t(id) on t.id <> source
+    join pgtrickle_internal.tree_of(source) t(id) on t.id <> source
     join pg_attribute child on child.attrelid = t.id and child.attname = own.attname
     left join pg_attrdef f on f.adrelid = child.attrelid and f.adnum = child.attnum
     where own.attrelid = source and own.attnum = any (numbers) and own.attgenerated = 'v'
@@ -319,7 +319,7 @@ begin
     limit 1;
     if found then
         raise exception '%', format('%s computes column %I otherwise than %s', differing.child,
-                differing.attname, pgtrickle.printed(source)) using
+                differing.attname, pgtrickle_internal.printed(source)) using
             errcode = 'feature_not_supported',
             hint = 'Give the column the same expression in all partitions, or do not use it.';
     end if;
@@ -327,13 +327,13 @@ end
 $$;
 
 -- refuse_too_many: a buffer has two columns of its own, and PostgreSQL allows 1,600 in a table.
-create or replace function pgtrickle.refuse_too_many(source oid, numbers smallint[]) returns void
+create or replace function pgtrickle_internal.refuse_too_many(source oid, numbers smallint[]) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
     if cardinality(numbers) > 1598 then
         raise exception '%', format('the query uses %s columns of %s', cardinality(numbers),
-                pgtrickle.printed(source)) using
+                pgtrickle_internal.printed(source)) using
             errcode = 'too_many_columns', hint = 'Changes of at most 1,598 columns of a table can be captured.';
     end if;
 end
@@ -341,7 +341,7 @@ $$;
 
 -- release_source: forget a source that nobody uses any more. Dropping the function takes the triggers
 -- along, which only the owner of the table could drop one by one. False if the table is busy.
-create or replace function pgtrickle.release_source(source oid) returns boolean
+create or replace function pgtrickle_internal.release_source(source oid) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
 as $$
 declare
@@ -359,7 +359,7 @@ begin
     execute format('drop function if exists pgtrickle_changes.capture_%s() cascade', source);
     execute format('drop table if exists pgtrickle_changes.changes_%s_0, pgtrickle_changes.changes_%s_1',
         source, source);
-    execute format('drop table if exists %s', pgtrickle.copy_of(source));
+    execute format('drop table if exists %s', pgtrickle_internal.copy_of(source));
     delete from pgtrickle.pgt_sources s where s.source_relid = source;
     perform set_config('lock_timeout', patience, true);
     return true;

@@ -4,7 +4,7 @@
 -- Run as the sidecar's role, apart from what is said to run as the caller.
 
 -- who_blocks: the sessions that keep a source, or its buffers, from being altered, in words.
-create or replace function pgtrickle.who_blocks(source oid) returns text
+create or replace function pgtrickle_internal.who_blocks(source oid) returns text
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
     with blocking as (
@@ -12,10 +12,10 @@ as $$
         from pg_locks l
         where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backend_pid()
             and l.database = (select d.oid from pg_database d where d.datname = current_database())
-            and ((l.relation in (select pgtrickle.tree_of(source))
+            and ((l.relation in (select pgtrickle_internal.tree_of(source))
                     and l.mode not in ('AccessShareLock', 'RowShareLock'))
-                or l.relation in (pgtrickle.change_table(format('changes_%s_0', source)),
-                    pgtrickle.change_table(format('changes_%s_1', source))))
+                or l.relation in (pgtrickle_internal.change_table(format('changes_%s_0', source)),
+                    pgtrickle_internal.change_table(format('changes_%s_1', source))))
     ), described as (
         select b.pid, case when b.pid is null then 'a prepared transaction' else format('pid %s (%s)', b.pid,
             concat_ws(', ', case when a.usename is null then 'autovacuum or another server process'
@@ -32,35 +32,35 @@ $$;
 
 -- is_vacuumed: whether nothing but autovacuum holds a source. It gives way to whoever waits for longer than
 -- deadlock_timeout, and to nobody else.
-create or replace function pgtrickle.is_vacuumed(source oid) returns boolean
+create or replace function pgtrickle_internal.is_vacuumed(source oid) returns boolean
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(bool_and(l.mode = 'ShareUpdateExclusiveLock' and a.usename is null), false)
     from pg_locks l left join pg_stat_activity a on a.pid = l.pid
     where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backend_pid()
         and l.database = (select d.oid from pg_database d where d.datname = current_database())
-        and l.relation in (select pgtrickle.tree_of(source)) and l.mode not in ('AccessShareLock', 'RowShareLock')
+        and l.relation in (select pgtrickle_internal.tree_of(source)) and l.mode not in ('AccessShareLock', 'RowShareLock')
 $$;
 
 -- try_capture: capture these columns of a source if it takes no longer than a moment to get its locks; null if
 -- that was done, else who is in the way, and nothing was done.
-create or replace function pgtrickle.try_capture(source oid, numbers smallint[], patience interval) returns text
+create or replace function pgtrickle_internal.try_capture(source oid, numbers smallint[], patience interval) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform pgtrickle.capture_source(source, numbers, patience);
+    perform pgtrickle_internal.capture_source(source, numbers, patience);
     return null;
 exception when lock_not_available then
-    return pgtrickle.who_blocks(source);
+    return pgtrickle_internal.who_blocks(source);
 end
 $$;
 
 -- capture_or_wait: capture these columns of a source for a stream table, now or as soon as possible.
-create or replace function pgtrickle.capture_or_wait(id bigint, source oid, numbers smallint[]) returns void
+create or replace function pgtrickle_internal.capture_or_wait(id bigint, source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    blockers text := pgtrickle.try_capture(source, numbers, interval '50 ms');
+    blockers text := pgtrickle_internal.try_capture(source, numbers, interval '50 ms');
 begin
     delete from pgtrickle.pgt_waiting w where w.pgt_id = id and w.source_relid = source;
     if blockers is null then
@@ -69,27 +69,27 @@ begin
     insert into pgtrickle.pgt_waiting (pgt_id, source_relid, columns, blockers)
     values (id, source, numbers, blockers);
     raise notice '%', format('stream table %s waits for its triggers on %s',
-            (select pgtrickle.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id),
-            pgtrickle.printed(source)) using
+            (select pgtrickle_internal.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id),
+            pgtrickle_internal.printed(source)) using
         detail = format('The table is in use by %s.', blockers),
         hint = 'The sidecar creates them as soon as the table is free for a moment, and then loads the rows.';
 end
 $$;
 
 -- retry_pause: how long to leave a source alone after so many attempts, a little different each time.
-create or replace function pgtrickle.retry_pause(attempts integer) returns interval
+create or replace function pgtrickle_internal.retry_pause(attempts integer) returns interval
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$ select least(0.25 * 1.5 ^ least(attempts, 20), 5) * (0.75 + random() / 2) * interval '1 s' $$;
 
 -- retry_capture: try once more to capture a source for all who wait for it; null if nobody has to wait any
 -- longer, else who is in the way. A transaction of its own. Locks: the rows of those who wait.
-create or replace function pgtrickle.retry_capture(source oid) returns text
+create or replace function pgtrickle_internal.retry_capture(source oid) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     ids bigint[];
     numbers smallint[];
-    intact bigint[] := pgtrickle.intact_readers(source);
+    intact bigint[] := pgtrickle_internal.intact_readers(source);
     obstacle text;
 begin
     select array_agg(w.pgt_id), coalesce(array_agg(distinct n) filter (where n is not null), '{}') into ids, numbers
@@ -101,16 +101,16 @@ begin
     end if;
     if exists (select from pg_class c where c.oid = source) then
         begin
-            obstacle := pgtrickle.try_capture(source, numbers, case when pgtrickle.is_vacuumed(source)
+            obstacle := pgtrickle_internal.try_capture(source, numbers, case when pgtrickle_internal.is_vacuumed(source)
                 then current_setting('deadlock_timeout')::interval + interval '100 ms' else interval '50 ms' end);
-            obstacle := coalesce(obstacle, pgtrickle.unreplicated(source));
+            obstacle := coalesce(obstacle, pgtrickle_internal.unreplicated(source));
             if obstacle is null then
                 update pgtrickle.pgt_stream_tables s
                 set needs_reinit = true, reinit_reason = coalesce(s.reinit_reason, w.reason)
                 from pgtrickle.pgt_waiting w
                 where w.pgt_id = s.pgt_id and w.source_relid = source and w.reason is not null
                     and s.pgt_id = any (ids);
-                perform pgtrickle.note_own_triggers(source, intact || ids, false);
+                perform pgtrickle_internal.note_own_triggers(source, intact || ids, false);
             end if;
         exception when others then
             -- somebody has to hear of it, and it may pass: a privilege that was revoked, a refresh that runs
@@ -120,11 +120,11 @@ begin
     if obstacle is null then
         -- where the source is gone, the refresh says so
         delete from pgtrickle.pgt_waiting w where w.source_relid = source and w.pgt_id = any (ids);
-        perform pgtrickle.raise_generation(id) from unnest(ids) id;
+        perform pgtrickle_internal.raise_generation(id) from unnest(ids) id;
     else
         update pgtrickle.pgt_waiting w
         set attempts = w.attempts + 1, blockers = obstacle,
-            retry_at = clock_timestamp() + pgtrickle.retry_pause(w.attempts)
+            retry_at = clock_timestamp() + pgtrickle_internal.retry_pause(w.attempts)
         where w.source_relid = source and w.pgt_id = any (ids);
     end if;
     return obstacle;
@@ -132,24 +132,24 @@ end
 $$;
 
 -- waits_for_triggers: what a stream table waits for, in words; null if it has all of its triggers.
-create or replace function pgtrickle.waits_for_triggers(id bigint) returns text
+create or replace function pgtrickle_internal.waits_for_triggers(id bigint) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select format('it waits since %s for its triggers on %s, after %s attempts, because of %s',
         to_char(w.waiting_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'),
-        coalesce(pgtrickle.printed(w.source_relid), 'a dropped table'), w.attempts, w.blockers)
+        coalesce(pgtrickle_internal.printed(w.source_relid), 'a dropped table'), w.attempts, w.blockers)
     from pgtrickle.pgt_waiting w where w.pgt_id = id order by w.waiting_since, w.source_relid limit 1
 $$;
 
 -- repair_source: make the capture of a source what it should be now: its triggers and their level, its buffers,
 -- its trigger function. All who read the source are computed anew, because changes may have been missed. Null if
 -- that was done, or nothing was wrong; else who is in the way: then its readers wait, and it is tried again.
-drop function if exists pgtrickle.repair_source(oid);
-create or replace function pgtrickle.repair_source(source oid) returns text
+drop function if exists pgtrickle_internal.repair_source(oid);
+create or replace function pgtrickle_internal.repair_source(source oid) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    gap text := pgtrickle.capture_gap(source);
+    gap text := pgtrickle_internal.capture_gap(source);
     obstacle text;
 begin
     if gap is null then
@@ -160,18 +160,18 @@ begin
     where d.source_relid = source and d.source_type in ('table', 'stream_table')
     on conflict (pgt_id, source_relid) do update set reason = coalesce(pgt_waiting.reason, excluded.reason);
     if found then
-        obstacle := pgtrickle.retry_capture(source);
-        perform pgtrickle.raise_generation(w.pgt_id) from pgtrickle.pgt_waiting w where w.source_relid = source;
+        obstacle := pgtrickle_internal.retry_capture(source);
+        perform pgtrickle_internal.raise_generation(w.pgt_id) from pgtrickle.pgt_waiting w where w.source_relid = source;
         return obstacle;
     end if;
-    return pgtrickle.try_capture(source, '{}', interval '50 ms');
+    return pgtrickle_internal.try_capture(source, '{}', interval '50 ms');
 end
 $$;
 
 -- refit_capture: after an installation, let the capture of a source be what this version makes of it. Buffers
 -- and trigger functions of an earlier version are converted with the changes that they hold; what is missing is
 -- made anew, and then everything that reads the source too. Locks: its buffers, where a column is altered.
-create or replace function pgtrickle.refit_capture(source oid) returns void
+create or replace function pgtrickle_internal.refit_capture(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -181,13 +181,13 @@ begin
     if not exists (select from pg_class c where c.oid = source) then
         return;
     end if;
-    if pgtrickle.is_buffer(format('pgtrickle_changes.changes_%s_0', source))
-        and pgtrickle.is_buffer(format('pgtrickle_changes.changes_%s_1', source))
-        and pgtrickle.intact_columns(source, captured.columns_captured) = captured.columns_captured
+    if pgtrickle_internal.is_buffer(format('pgtrickle_changes.changes_%s_0', source))
+        and pgtrickle_internal.is_buffer(format('pgtrickle_changes.changes_%s_1', source))
+        and pgtrickle_internal.intact_columns(source, captured.columns_captured) = captured.columns_captured
     then
-        perform pgtrickle.create_buffers(source, captured.columns_captured);
-        perform pgtrickle.compose_capture(source);
+        perform pgtrickle_internal.create_buffers(source, captured.columns_captured);
+        perform pgtrickle_internal.compose_capture(source);
     end if;
-    perform pgtrickle.repair_source(source);
+    perform pgtrickle_internal.repair_source(source);
 end
 $$;

@@ -3,7 +3,7 @@
 
 -- emit_alert: notify both channels, unless it is about a stream table in pooler compatibility mode.
 -- Of `facts`, `pgt_id` says which stream table it is about; its name is added. Not for everybody to call.
-create or replace function pgtrickle.emit_alert(event text, facts jsonb) returns void
+create or replace function pgtrickle_internal.emit_alert(event text, facts jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -11,7 +11,7 @@ declare
     told jsonb := jsonb_build_object('event', event, 'at', clock_timestamp()) || facts;
 begin
     if facts ? 'pgt_id' then
-        select coalesce(pgtrickle.printed(s.pgt_relid), format('%I.%I', s.pgt_schema, s.pgt_name)) as name,
+        select coalesce(pgtrickle_internal.printed(s.pgt_relid), format('%I.%I', s.pgt_schema, s.pgt_name)) as name,
             s.pooler_compatibility_mode as is_silent
         into about
         from pgtrickle.pgt_stream_tables s where s.pgt_id = (facts ->> 'pgt_id')::bigint;

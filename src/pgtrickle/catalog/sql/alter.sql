@@ -2,21 +2,21 @@
 -- to own the table, and once as the sidecar's role, which writes the catalog.
 
 -- relation_of: the table of a stream table, which must exist and be the caller's.
-create or replace function pgtrickle.relation_of(id bigint) returns oid
+create or replace function pgtrickle_internal.relation_of(id bigint) returns oid
 language plpgsql
 as $$
 declare
     relation_id oid;
 begin
-    perform pgtrickle.check_not_copy();
-    relation_id := pgtrickle.bound_relation(id);
-    if relation_id is null and pgtrickle.named_relation(id) is not null then
-        raise exception '%', pg_catalog.format('table %s was dropped and created again', pgtrickle.shown_name(id)) using
+    perform pgtrickle_internal.check_not_copy();
+    relation_id := pgtrickle_internal.bound_relation(id);
+    if relation_id is null and pgtrickle_internal.named_relation(id) is not null then
+        raise exception '%', pg_catalog.format('table %s was dropped and created again', pgtrickle_internal.shown_name(id)) using
             errcode = 'object_not_in_prerequisite_state',
             hint = pg_catalog.format('select pgtrickle.repair_stream_table(%L) binds the new one, '
-                'pgtrickle.drop_stream_table removes what is left of the old one.', pgtrickle.shown_name(id));
+                'pgtrickle.drop_stream_table removes what is left of the old one.', pgtrickle_internal.shown_name(id));
     elsif relation_id is null then
-        raise exception '%', pg_catalog.format('table %s was dropped', pgtrickle.shown_name(id)) using
+        raise exception '%', pg_catalog.format('table %s was dropped', pgtrickle_internal.shown_name(id)) using
             errcode = 'undefined_table', hint = 'Remove what is left with pgtrickle.drop_stream_table.';
     end if;
     return relation_id;
@@ -24,26 +24,26 @@ end
 $$;
 
 -- alter_options: change what was asked for; null leaves a value as it is.
-create or replace function pgtrickle.alter_options(id bigint, options jsonb) returns void
+create or replace function pgtrickle_internal.alter_options(id bigint, options jsonb) returns void
 language plpgsql
 as $$
 declare
-    relation_id oid := pgtrickle.relation_of(id);
+    relation_id oid := pgtrickle_internal.relation_of(id);
 begin
-    perform pgtrickle.prove_ownership(relation_id);
-    perform pgtrickle.change_options(relation_id, options);
+    perform pgtrickle_internal.prove_ownership(relation_id);
+    perform pgtrickle_internal.change_options(relation_id, options);
 end
 $$;
 
-create or replace function pgtrickle.change_options(relation_id oid, options jsonb) returns void
+create or replace function pgtrickle_internal.change_options(relation_id oid, options jsonb) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
     id bigint := (select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id);
     mode_before text := (select s.refresh_mode from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
 begin
-    perform pgtrickle.check_ownership(relation_id);
-    perform pgtrickle.store_options(id, options);
+    perform pgtrickle_internal.check_ownership(relation_id);
+    perform pgtrickle_internal.store_options(id, options);
     update pgtrickle.pgt_stream_tables s
     set effective_refresh_mode = null, downgrade_reason = null
     where s.pgt_id = id and s.refresh_mode <> mode_before;
@@ -54,51 +54,51 @@ $$;
 
 -- alter_query: give a stream table another query. New columns may only follow those it has; the rows
 -- stay readable until the sidecar has applied the difference.
-create or replace function pgtrickle.alter_query(id bigint, query text) returns void
+create or replace function pgtrickle_internal.alter_query(id bigint, query text) returns void
 language plpgsql
 as $$
 declare
-    relation_id oid := pgtrickle.relation_of(id);
-    query_view oid := pgtrickle.view_of(query);
+    relation_id oid := pgtrickle_internal.relation_of(id);
+    query_view oid := pgtrickle_internal.view_of(query);
 begin
-    perform pgtrickle.check_text(query_view);
-    if pgtrickle.canonical_of(query_view)
+    perform pgtrickle_internal.check_text(query_view);
+    if pgtrickle_internal.canonical_of(query_view)
         = (select s.defining_query from pgtrickle.pgt_stream_tables s where s.pgt_id = id
             -- under other settings the same text may mean something else
-            and not exists (select from jsonb_each(pgtrickle.session_settings()) e
+            and not exists (select from jsonb_each(pgtrickle_internal.session_settings()) e
                 where s.settings -> e.key <> e.value))
     then
-        perform pgtrickle.drop_view(query_view);
+        perform pgtrickle_internal.drop_view(query_view);
         return;
     end if;
-    perform pgtrickle.prove_ownership(relation_id);
-    perform pgtrickle.guard_always(relation_id);
-    perform pgtrickle.add_columns(relation_id, query_view);
-    perform pgtrickle.change_query(relation_id, query_view);
-    perform pgtrickle.enable_always_for(id);
-    perform pgtrickle.drop_view(query_view);
+    perform pgtrickle_internal.prove_ownership(relation_id);
+    perform pgtrickle_internal.guard_always(relation_id);
+    perform pgtrickle_internal.add_columns(relation_id, query_view);
+    perform pgtrickle_internal.change_query(relation_id, query_view);
+    perform pgtrickle_internal.enable_always_for(id);
+    perform pgtrickle_internal.drop_view(query_view);
 end
 $$;
 
 -- canonical_of: the query of a view as PostgreSQL prints it, with every name in full and every constant
 -- so that it is read as the same value under any settings.
-create or replace function pgtrickle.canonical_of(query_view oid) returns text
+create or replace function pgtrickle_internal.canonical_of(query_view oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
     set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1
     set quote_all_identifiers = off
 as $$ select rtrim(btrim(pg_get_viewdef(query_view), E' \n'), ';') $$;
 
 -- add_columns: let the table have the columns of the view, if those it has come first.
-create or replace function pgtrickle.add_columns(relation_id oid, query_view oid) returns void
+create or replace function pgtrickle_internal.add_columns(relation_id oid, query_view oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    has text[] := pgtrickle.columns_of(relation_id);
-    wants text[] := pgtrickle.columns_of(query_view);
+    has text[] := pgtrickle_internal.columns_of(relation_id);
+    wants text[] := pgtrickle_internal.columns_of(query_view);
     added record;
 begin
     if wants[:cardinality(has)] <> has then
-        raise exception '%', format('the query has other columns than %s', pgtrickle.printed(relation_id)) using
+        raise exception '%', format('the query has other columns than %s', pgtrickle_internal.printed(relation_id)) using
             errcode = 'datatype_mismatch',
             detail = format('The table has (%s), the query (%s).',
                 array_to_string(has, ', '), array_to_string(wants, ', ')),
@@ -112,17 +112,17 @@ begin
         select attname, format_type(atttypid, atttypmod) as type, attcollation
         from pg_attribute where attrelid = query_view and attnum > cardinality(has) order by attnum
     loop
-        execute format('alter table %s add column %I %s%s', pgtrickle.printed(relation_id), added.attname,
+        execute format('alter table %s add column %I %s%s', pgtrickle_internal.printed(relation_id), added.attname,
             added.type, (select format(' collate %I.%I', n.nspname, l.collname)
                 from pg_collation l join pg_namespace n on n.oid = l.collnamespace
                 where l.oid = added.attcollation));
     end loop;
-    perform pgtrickle.replace_row_index(relation_id);
+    perform pgtrickle_internal.replace_row_index(relation_id);
 end
 $$;
 
 -- replace_row_index: the index on whole rows, over the columns the table has now.
-create or replace function pgtrickle.replace_row_index(relation_id oid) returns void
+create or replace function pgtrickle_internal.replace_row_index(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -132,23 +132,23 @@ begin
         select i.indexrelid from pg_index i join pg_class c on c.oid = i.indexrelid
         where i.indrelid = relation_id and c.relname ~ '_pgtrickle_row\d*$'
     loop
-        execute format('drop index %s', pgtrickle.printed(index_id));
+        execute format('drop index %s', pgtrickle_internal.printed(index_id));
     end loop;
-    perform pgtrickle.create_row_index(relation_id);
+    perform pgtrickle_internal.create_row_index(relation_id);
 end
 $$;
 
-create or replace function pgtrickle.change_query(relation_id oid, query_view oid) returns void
+create or replace function pgtrickle_internal.change_query(relation_id oid, query_view oid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
     id bigint := (select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id);
 begin
-    perform pgtrickle.check_ownership(relation_id);
-    perform pgtrickle.check_view(query_view, relation_id);
-    perform pgtrickle.adopt_query(id, query_view);
+    perform pgtrickle_internal.check_ownership(relation_id);
+    perform pgtrickle_internal.check_view(query_view, relation_id);
+    perform pgtrickle_internal.adopt_query(id, query_view);
     update pgtrickle.pgt_stream_tables s set
-        settings = pgtrickle.session_settings(), match_columns = pgtrickle.match_columns(relation_id),
+        settings = pgtrickle_internal.session_settings(), match_columns = pgtrickle_internal.match_columns(relation_id),
         effective_refresh_mode = null, downgrade_reason = null, status = 'INITIALIZING', is_populated = false,
         frontier = null, upstream_frontier = null, consecutive_errors = 0, last_error = null, retry_at = null,
         needs_reinit = true, reinit_reason = 'its query was altered'
@@ -157,33 +157,33 @@ end
 $$;
 
 -- alter_status: suspend a stream table, or let it go on.
-create or replace function pgtrickle.alter_status(id bigint, status text) returns void
+create or replace function pgtrickle_internal.alter_status(id bigint, status text) returns void
 language plpgsql
 as $$
 declare
-    relation_id oid := pgtrickle.relation_of(id);
+    relation_id oid := pgtrickle_internal.relation_of(id);
 begin
-    perform pgtrickle.prove_ownership(relation_id);
-    perform pgtrickle.change_status(relation_id, pgtrickle.one_of('status', status, '{ACTIVE,SUSPENDED}'));
+    perform pgtrickle_internal.prove_ownership(relation_id);
+    perform pgtrickle_internal.change_status(relation_id, pgtrickle_internal.one_of('status', status, '{ACTIVE,SUSPENDED}'));
 end
 $$;
 
-create or replace function pgtrickle.change_status(relation_id oid, status text) returns void
+create or replace function pgtrickle_internal.change_status(relation_id oid, status text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
     before record;
 begin
-    perform pgtrickle.check_ownership(relation_id);
+    perform pgtrickle_internal.check_ownership(relation_id);
     select s.pgt_id, s.status into before from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id;
     update pgtrickle.pgt_stream_tables s set
-        status = case when pgtrickle.one_of('status', change_status.status, '{ACTIVE,SUSPENDED}') = 'SUSPENDED'
+        status = case when pgtrickle_internal.one_of('status', change_status.status, '{ACTIVE,SUSPENDED}') = 'SUSPENDED'
             then 'SUSPENDED' when s.is_populated then 'ACTIVE' else 'INITIALIZING' end,
         consecutive_errors = 0, retry_at = null,
         last_error = case when change_status.status = 'SUSPENDED' then s.last_error end
     where s.pgt_relid = relation_id;
     if before.status in ('SUSPENDED', 'ERROR') and upper(btrim(change_status.status)) = 'ACTIVE' then
-        perform pgtrickle.emit_alert('resumed', jsonb_build_object('pgt_id', before.pgt_id));
+        perform pgtrickle_internal.emit_alert('resumed', jsonb_build_object('pgt_id', before.pgt_id));
     end if;
 end
 $$;
@@ -199,8 +199,8 @@ create or replace function pgtrickle.alter_stream_table(
 language plpgsql
 as $$
 declare
-    id bigint := pgtrickle.stream_table(name);
-    asked jsonb := pgtrickle.options(schedule, refresh_mode, null, diamond_consistency,
+    id bigint := pgtrickle_internal.stream_table(name);
+    asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, null, diamond_consistency,
         diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
         on_divergence);
 begin
@@ -208,11 +208,11 @@ begin
         asked := asked operator(pg_catalog.-) 'schedule';
     end if;
     if query is not null then
-        perform pgtrickle.alter_query(id, query);
+        perform pgtrickle_internal.alter_query(id, query);
     end if;
-    perform pgtrickle.alter_options(id, asked);
+    perform pgtrickle_internal.alter_options(id, asked);
     if status is not null then
-        perform pgtrickle.alter_status(id, status);
+        perform pgtrickle_internal.alter_status(id, status);
     end if;
 end
 $$;
@@ -220,4 +220,4 @@ $$;
 -- resume_stream_table: let a suspended or failed stream table go on, with its errors forgiven.
 create or replace function pgtrickle.resume_stream_table(name text) returns void
 language sql
-as $$ select pgtrickle.alter_status(pgtrickle.stream_table(name), 'ACTIVE') $$;
+as $$ select pgtrickle_internal.alter_status(pgtrickle_internal.stream_table(name), 'ACTIVE') $$;

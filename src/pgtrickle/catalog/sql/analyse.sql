@@ -6,7 +6,7 @@
 -- catalog to join them, and every new stream table would cost more than the one before.
 
 -- rules_of: the rule of the view and of every view below it, with the role that PostgreSQL checks there.
-create or replace function pgtrickle.rules_of(query_view oid, reader oid)
+create or replace function pgtrickle_internal.rules_of(query_view oid, reader oid)
 returns table (view_id oid, rule_id oid, checked_as oid, action text)
 language sql stable rows 2 set search_path = pg_catalog, pg_temp
 as $$
@@ -27,11 +27,11 @@ as $$
 $$;
 
 -- relations_of: every relation the query reads, directly or through views, with the columns it uses.
-create or replace function pgtrickle.relations_of(query_view oid, reader oid)
+create or replace function pgtrickle_internal.relations_of(query_view oid, reader oid)
 returns table (relation_id oid, checked_as oid, columns smallint[])
 language sql stable rows 5 set search_path = pg_catalog, pg_temp
 as $$
-    with rules as (select * from pgtrickle.rules_of(query_view, reader)),
+    with rules as (select * from pgtrickle_internal.rules_of(query_view, reader)),
     named as (
         select r.checked_as, d.refobjid as relation_id, d.refobjsubid::smallint as number
         from rules r
@@ -59,19 +59,19 @@ $$;
 
 -- functions_of: every function the query calls itself: by name, as operator, cast, aggregate, or check of a
 -- domain. Built-in ones, which the closure leaves out, are found by the fields that hold functions.
-create or replace function pgtrickle.functions_of(query_view oid, reader oid) returns setof oid
+create or replace function pgtrickle_internal.functions_of(query_view oid, reader oid) returns setof oid
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
 as $$
     with trees(tree) as materialized (
-        select r.action from pgtrickle.rules_of(query_view, reader) r
+        select r.action from pgtrickle_internal.rules_of(query_view, reader) r
         union all
-        select t.tree from pgtrickle.reached_objects(query_view, reader) o
-        cross join lateral pgtrickle.trees_of(o.classid, o.objid) t(tree)
+        select t.tree from pgtrickle_internal.reached_objects(query_view, reader) o
+        cross join lateral pgtrickle_internal.trees_of(o.classid, o.objid) t(tree)
         where o.classid = 'pg_type'::regclass
             or (o.classid = 'pg_class'::regclass and not exists (select from pg_rewrite w where w.ev_class = o.objid))
     ),
     named(classid, objid) as materialized (
-        select o.classid, o.objid from trees cross join lateral pgtrickle.tree_objects(trees.tree) o
+        select o.classid, o.objid from trees cross join lateral pgtrickle_internal.tree_objects(trees.tree) o
     ),
     called(id) as (
         select found[1]::oid from trees,
@@ -98,7 +98,7 @@ as $$
 $$;
 
 -- check_functions: refuse what does not give the same answer for the same rows, or may not run here.
-create or replace function pgtrickle.check_functions(query_view oid, reader oid) returns void
+create or replace function pgtrickle_internal.check_functions(query_view oid, reader oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -106,7 +106,7 @@ declare
 begin
     for called in
         select p.oid, p.oid::regprocedure::text as printed, p.proname, p.provolatile
-        from pgtrickle.functions_of(query_view, reader) f(id) join pg_proc p on p.oid = f.id
+        from pgtrickle_internal.functions_of(query_view, reader) f(id) join pg_proc p on p.oid = f.id
         order by p.provolatile desc, p.oid
     loop
         if called.provolatile = 'v' then
@@ -126,10 +126,10 @@ begin
                     'If the function reads nothing but its arguments, declare it immutable.';
         end if;
     end loop;
-    perform pgtrickle.check_trust(query_view, reader);
+    perform pgtrickle_internal.check_trust(query_view, reader);
     for called in
         select p.oid, p.oid::regprocedure::text as printed
-        from pgtrickle.functions_of(query_view, reader) f(id) join pg_proc p on p.oid = f.id
+        from pgtrickle_internal.functions_of(query_view, reader) f(id) join pg_proc p on p.oid = f.id
         order by p.oid
     loop
         if not has_function_privilege(reader, called.oid, 'EXECUTE') then
@@ -148,7 +148,7 @@ $$;
 
 -- check_trust: refuse a query that would run code of people whom the sidecar does not trust: in functions
 -- that it reaches, or as PostgreSQL plans a read of its sources.
-create or replace function pgtrickle.check_trust(query_view oid, reader oid) returns void
+create or replace function pgtrickle_internal.check_trust(query_view oid, reader oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -157,10 +157,10 @@ declare
 begin
     for reached in
         select o.classid, o.objid, case o.classid
-            when 'pg_proc'::regclass then (select not pgtrickle.is_trusted(p.proowner) from pg_proc p where p.oid = o.objid)
+            when 'pg_proc'::regclass then (select not pgtrickle_internal.is_trusted(p.proowner) from pg_proc p where p.oid = o.objid)
             else false end as is_untrusted,
             (pg_identify_object(o.classid, o.objid, 0)).schema as schema_name
-        from pgtrickle.reached_objects(query_view, reader) o order by o.classid, o.objid
+        from pgtrickle_internal.reached_objects(query_view, reader) o order by o.classid, o.objid
     loop
         if reached.schema_name ~ '^pg_temp' and reached.classid <> 'pg_class'::regclass then
             raise exception '%', format('the query uses %s, which lasts only as long as a session',
@@ -176,16 +176,16 @@ begin
                     pg_get_userbyid(pgtrickle.sidecar_role()), reached.objid::regprocedure);
         end if;
     end loop;
-    select c.code into code from pgtrickle.untrusted_reading(
-        array(select r.relation_id from pgtrickle.relations_of(query_view, reader) r)) c(code) limit 1;
+    select c.code into code from pgtrickle_internal.untrusted_reading(
+        array(select r.relation_id from pgtrickle_internal.relations_of(query_view, reader) r)) c(code) limit 1;
     if code is not null then
-        perform pgtrickle.refuse_reading(code);
+        perform pgtrickle_internal.refuse_reading(code);
     end if;
 end
 $$;
 
 -- refuse_reading: raise for a source that runs code of others when it is read.
-create or replace function pgtrickle.refuse_reading(code text) returns void
+create or replace function pgtrickle_internal.refuse_reading(code text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -197,7 +197,7 @@ end
 $$;
 
 -- check_rules: refuse parts of a query that have no stored meaning, whatever they read.
-create or replace function pgtrickle.check_rules(query_view oid, reader oid) returns void
+create or replace function pgtrickle_internal.check_rules(query_view oid, reader oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -209,7 +209,7 @@ begin
         when action ~ '\{SQLVALUEFUNCTION :op (9|1[0-4]) ' then 'asks who is reading (CURRENT_USER or the like)'
         when action ~ '\{VAR :varno \d+ :varattno -\d+ ' then 'reads a system column (ctid, xmin, tableoid or the like)'
         end into problem
-    from pgtrickle.rules_of(query_view, reader)
+    from pgtrickle_internal.rules_of(query_view, reader)
     order by 1 limit 1;
     if problem is not null then
         raise exception 'the query %', problem using
@@ -217,8 +217,8 @@ begin
             hint = 'Its answer does not follow from the rows of its sources alone. Remove that part.';
     end if;
     if exists (
-        select from pgtrickle.rules_of(query_view, reader) r
-        join pgtrickle.relations_of(query_view, reader) f on true
+        select from pgtrickle_internal.rules_of(query_view, reader) r
+        join pgtrickle_internal.relations_of(query_view, reader) f on true
         join pg_inherits i on i.inhparent = f.relation_id
         where pg_get_viewdef(r.view_id) ~ '\mONLY\M')
     then
@@ -230,7 +230,7 @@ end
 $$;
 
 -- row_security_applies: whether a role sees only some rows of a table.
-create or replace function pgtrickle.row_security_applies(relation_id oid, role_id oid) returns boolean
+create or replace function pgtrickle_internal.row_security_applies(relation_id oid, role_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select c.relrowsecurity and not r.rolsuper and not r.rolbypassrls
@@ -240,7 +240,7 @@ as $$
 $$;
 
 -- tree_of: a table, its partitions and its children at every level.
-create or replace function pgtrickle.tree_of(relation_id oid) returns setof oid
+create or replace function pgtrickle_internal.tree_of(relation_id oid) returns setof oid
 language sql stable rows 2 set search_path = pg_catalog, pg_temp
 as $$
     with recursive tree(id) as (

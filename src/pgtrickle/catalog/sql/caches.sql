@@ -3,7 +3,7 @@
 
 -- clear_caches: empty every level in every sidecar; how many compiled queries the catalog had.
 -- A running sidecar empties its own levels at its next tick or refresh, before it uses them again.
-create or replace function pgtrickle.clear_caches() returns bigint
+create or replace function pgtrickle_internal.clear_caches() returns bigint
 language sql security definer set search_path = pg_catalog, pg_temp
 as $$
     with raised as (
@@ -15,7 +15,7 @@ as $$
 $$;
 
 -- cache_stats: the compiled queries in the catalog, by the version of the code that can use them.
-create or replace function pgtrickle.cache_stats() returns table (
+create or replace function pgtrickle_internal.cache_stats() returns table (
     code_version text, entries bigint, bytes bigint, oldest timestamptz, newest timestamptz, generation bigint)
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$

@@ -2,13 +2,13 @@
 -- Runs as the sidecar's role; `reader` is the owner of the stream table.
 
 -- what_relation: why a relation cannot be a source, or null.
-create or replace function pgtrickle.unfit_relation(relation_id oid) returns text
+create or replace function pgtrickle_internal.unfit_relation(relation_id oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select case
         when n.nspname in ('pg_catalog', 'information_schema', 'pg_toast') or c.oid < 16384
             then 'the system catalog'
-        when n.nspname in ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state') then 'a table of pgtrickle itself:'
+        when n.nspname in ('pgtrickle', 'pgtrickle_internal', 'pgtrickle_changes', 'pgtrickle_state') then 'a table of pgtrickle itself:'
         when c.relpersistence = 't' then 'the temporary table'
         when c.relkind not in ('r', 'p', 'v', 'm', 'f') then 'something that is not a table:'
         when c.relpersistence = 'u' then 'the unlogged table'
@@ -17,7 +17,7 @@ as $$
     where c.oid = relation_id
 $$;
 
-create or replace function pgtrickle.may_select(role_id oid, relation_id oid, columns smallint[])
+create or replace function pgtrickle_internal.may_select(role_id oid, relation_id oid, columns smallint[])
 returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -29,14 +29,14 @@ as $$
 $$;
 
 -- check_copying: refuse a materialized view or foreign table that the sidecar may not read.
-create or replace function pgtrickle.check_copying(relation_id oid, columns smallint[]) returns void
+create or replace function pgtrickle_internal.check_copying(relation_id oid, columns smallint[]) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     sidecar oid := pgtrickle.sidecar_role();
-    printed text := pgtrickle.printed(relation_id);
+    printed text := pgtrickle_internal.printed(relation_id);
 begin
-    if not pgtrickle.may_select(sidecar, relation_id, columns) then
+    if not pgtrickle_internal.may_select(sidecar, relation_id, columns) then
         raise exception '%', format('pgtrickle may not read %s', printed) using
             errcode = 'insufficient_privilege',
             hint = format('grant select on %s to %I', printed, pg_get_userbyid(sidecar));
@@ -44,14 +44,14 @@ begin
 end
 $$;
 
-create or replace function pgtrickle.check_relation(relation_id oid, checked_as oid, reader oid, columns smallint[])
+create or replace function pgtrickle_internal.check_relation(relation_id oid, checked_as oid, reader oid, columns smallint[])
 returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     sidecar oid := pgtrickle.sidecar_role();
-    printed text := pgtrickle.printed(relation_id);
-    unfit text := pgtrickle.unfit_relation(relation_id);
+    printed text := pgtrickle_internal.printed(relation_id);
+    unfit text := pgtrickle_internal.unfit_relation(relation_id);
     kind "char" := (select relkind from pg_class where oid = relation_id);
     namespace oid := (select relnamespace from pg_class where oid = relation_id);
     restricted name;
@@ -63,7 +63,7 @@ begin
             hint = 'pgtrickle follows ordinary, partitioned and foreign tables, views, materialized views '
                 'and stream tables.';
     end if;
-    if not pgtrickle.may_select(checked_as, relation_id, columns) then
+    if not pgtrickle_internal.may_select(checked_as, relation_id, columns) then
         raise exception '%', format('permission denied for table %s', printed) using
             errcode = 'insufficient_privilege',
             hint = format('%I may not select from it.', pg_get_userbyid(checked_as));
@@ -77,7 +77,7 @@ begin
         -- PostgreSQL evaluates a query over a security barrier itself, so the view is read as it is
         if exists (select from pg_class c cross join lateral pg_options_to_table(c.reloptions) o where c.oid = relation_id
                 and o.option_name = 'security_barrier' and o.option_value::boolean)
-            and not pgtrickle.may_select(sidecar, relation_id, columns)
+            and not pgtrickle_internal.may_select(sidecar, relation_id, columns)
         then
             raise exception '%', format('pgtrickle may not read view %s', printed) using
                 errcode = 'insufficient_privilege',
@@ -85,31 +85,31 @@ begin
         end if;
         return;
     end if;
-    select pgtrickle.borrowed_credentials(t.id) into borrowed
-    from pgtrickle.tree_of(relation_id) t(id) order by 1 nulls last limit 1;
+    select pgtrickle_internal.borrowed_credentials(t.id) into borrowed
+    from pgtrickle_internal.tree_of(relation_id) t(id) order by 1 nulls last limit 1;
     if borrowed is not null then
         raise exception '%', format('%s would be read with credentials of pgtrickle: %s', printed, borrowed) using
             errcode = 'insufficient_privilege',
             hint = 'Let an administrator own the foreign table, or give its server a user mapping for public.';
     end if;
     if kind in ('m', 'f') then
-        perform pgtrickle.check_copying(relation_id, columns);
+        perform pgtrickle_internal.check_copying(relation_id, columns);
         return;
     end if;
-    if not pgtrickle.may_select(sidecar, relation_id, columns)
-        or exists (select from pgtrickle.tree_of(relation_id) t(id)
+    if not pgtrickle_internal.may_select(sidecar, relation_id, columns)
+        or exists (select from pgtrickle_internal.tree_of(relation_id) t(id)
             where not has_table_privilege(sidecar, t.id, 'TRIGGER'))
     then
         raise exception '%', format('pgtrickle may not follow table %s', printed) using
             errcode = 'insufficient_privilege',
             hint = (select 'grant select, trigger on '
-                    || string_agg(pgtrickle.printed(t.id), ', ' order by t.id)
+                    || string_agg(pgtrickle_internal.printed(t.id), ', ' order by t.id)
                     || format(' to %I', pg_get_userbyid(sidecar))
-                from pgtrickle.tree_of(relation_id) t(id)
+                from pgtrickle_internal.tree_of(relation_id) t(id)
                 where t.id = relation_id or not has_table_privilege(sidecar, t.id, 'TRIGGER'));
     end if;
     select r.rolname into restricted from pg_roles r
-    where r.oid in (checked_as, reader, sidecar) and pgtrickle.row_security_applies(relation_id, r.oid)
+    where r.oid in (checked_as, reader, sidecar) and pgtrickle_internal.row_security_applies(relation_id, r.oid)
     order by r.oid = sidecar limit 1;
     if restricted is not null then
         raise exception '%', format('row-level security hides rows of %s from %I', printed, restricted) using
@@ -121,13 +121,13 @@ end
 $$;
 
 -- check_query: refuse the query unless all of it can be followed; says nothing otherwise.
-create or replace function pgtrickle.check_query(query_view oid, reader oid) returns void
+create or replace function pgtrickle_internal.check_query(query_view oid, reader oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform pgtrickle.check_relation(r.relation_id, r.checked_as, reader, r.columns)
-    from (select * from pgtrickle.relations_of(query_view, reader) order by relation_id) r;
-    perform pgtrickle.check_rules(query_view, reader);
-    perform pgtrickle.check_functions(query_view, reader);
+    perform pgtrickle_internal.check_relation(r.relation_id, r.checked_as, reader, r.columns)
+    from (select * from pgtrickle_internal.relations_of(query_view, reader) order by relation_id) r;
+    perform pgtrickle_internal.check_rules(query_view, reader);
+    perform pgtrickle_internal.check_functions(query_view, reader);
 end
 $$;

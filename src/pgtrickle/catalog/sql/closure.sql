@@ -13,7 +13,7 @@
 -- numbers in fields that hold nothing but a relation or nothing but a type are looked up there alone.
 -- Constants of type oid and of the reg* types hold OIDs as bytes; those of a little-endian and of a
 -- big-endian server are both tried.
-create or replace function pgtrickle.tree_objects(tree text) returns table (classid oid, objid oid)
+create or replace function pgtrickle_internal.tree_objects(tree text) returns table (classid oid, objid oid)
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
 as $$
     with shortened(tree) as (
@@ -68,7 +68,7 @@ $$;
 
 -- trees_of: the stored expressions that belong to one object: rules of a view, virtual columns of a table,
 -- checks and defaults of a domain, the body and the defaults of a function.
-create or replace function pgtrickle.trees_of(classid oid, objid oid) returns setof text
+create or replace function pgtrickle_internal.trees_of(classid oid, objid oid) returns setof text
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -98,7 +98,7 @@ $$;
 -- An operator comes with its commutator and negator, which the planner may take in its place.
 -- Functions and operators come with all others of their name and schema: which of them a call means is
 -- decided anew whenever the query is parsed, and a new one may fit better.
-create or replace function pgtrickle.parts_of(classid oid, objid oid) returns table (part_class oid, part_id oid)
+create or replace function pgtrickle_internal.parts_of(classid oid, objid oid) returns table (part_class oid, part_id oid)
 language plpgsql stable rows 5 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -106,7 +106,7 @@ declare
     types constant oid := 'pg_type'::regclass;
 begin
     return query select o.classid, o.objid
-        from pgtrickle.trees_of($1, $2) t(tree) cross join lateral pgtrickle.tree_objects(t.tree) o;
+        from pgtrickle_internal.trees_of($1, $2) t(tree) cross join lateral pgtrickle_internal.tree_objects(t.tree) o;
     case classid
     when types then
         return query select types, next.id from pg_type t
@@ -175,7 +175,7 @@ end
 $$;
 
 -- closure_of: the given objects and everything below them.
-create or replace function pgtrickle.closure_of(classids oid[], objids oid[])
+create or replace function pgtrickle_internal.closure_of(classids oid[], objids oid[])
 returns table (classid oid, objid oid)
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
 as $$
@@ -183,7 +183,7 @@ as $$
         select u.classid, u.objid from unnest(classids, objids) as u(classid, objid) where u.objid >= 16384
         union
         select p.part_class, p.part_id from reached r
-        cross join lateral pgtrickle.parts_of(r.classid, r.objid) p
+        cross join lateral pgtrickle_internal.parts_of(r.classid, r.objid) p
         where p.part_id >= 16384
     )
     select r.classid, r.objid from reached r
@@ -192,13 +192,13 @@ $$;
 -- reached_objects: everything that the query of a view relies on: the relations it reads, with the views
 -- below it, the functions it calls by whatever name, and the types it handles.
 -- `reader` is who owns the stream table; the objects are the same for everybody.
-create or replace function pgtrickle.reached_objects(query_view oid, reader oid)
+create or replace function pgtrickle_internal.reached_objects(query_view oid, reader oid)
 returns table (classid oid, objid oid)
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
 as $$
     with named(classid, objid) as (
-        select o.classid, o.objid from pgtrickle.trees_of('pg_class'::regclass, query_view) t(tree)
-        cross join lateral pgtrickle.tree_objects(t.tree) o
+        select o.classid, o.objid from pgtrickle_internal.trees_of('pg_class'::regclass, query_view) t(tree)
+        cross join lateral pgtrickle_internal.tree_objects(t.tree) o
         union
         select d.refclassid, d.refobjid from pg_rewrite w
         join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid
@@ -209,5 +209,5 @@ as $$
     select c.classid, c.objid
     from (select array_agg(n.classid) as classids, array_agg(n.objid) as objids from named n
         where n.objid <> query_view and n.classid <> 'pg_namespace'::regclass) n
-    cross join lateral pgtrickle.closure_of(n.classids, n.objids) c
+    cross join lateral pgtrickle_internal.closure_of(n.classids, n.objids) c
 $$;

@@ -4,7 +4,7 @@
 -- Parameter: the id of the stream table. Locks: nothing.
 with captured as (
     select d.source_relid as id, case when c.relkind in ('m', 'f')
-        then to_regclass(pgtrickle.copy_of(d.source_relid))::oid end as copy
+        then to_regclass(pgtrickle_internal.copy_of(d.source_relid))::oid end as copy
     from pgtrickle.pgt_dependencies d left join pg_class c on c.oid = d.source_relid
     where d.pgt_id = %(id)s and d.source_type not in ('view', 'function')
 )

@@ -3,7 +3,7 @@
 
 -- view_of: the query as a temporary view, made by the caller. Opening it as a cursor first demands one
 -- statement that returns rows, and checks the caller's privileges the way PostgreSQL does; nothing runs.
-create or replace function pgtrickle.view_of(query text) returns oid
+create or replace function pgtrickle_internal.view_of(query text) returns oid
 language plpgsql
 as $$
 declare
@@ -37,18 +37,18 @@ end
 $$;
 
 -- drop_view: forget the temporary view of a query.
-create or replace function pgtrickle.drop_view(query_view oid) returns void
+create or replace function pgtrickle_internal.drop_view(query_view oid) returns void
 language plpgsql
 as $$
 begin
-    execute pg_catalog.format('drop view %s', pgtrickle.printed(query_view));
+    execute pg_catalog.format('drop view %s', pgtrickle_internal.printed(query_view));
 end
 $$;
 
 -- unprinted: what the printed text of a view may fail to say of its query, in the order of its tree: which of two
 -- equal expressions a GROUP BY or ORDER BY means, and operators outside of pg_catalog, which CASE, NULLIF,
 -- IS DISTINCT FROM and USING do not name.
-create or replace function pgtrickle.unprinted(query_view oid) returns text[]
+create or replace function pgtrickle_internal.unprinted(query_view oid) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(array_agg(f.part[1] || ' ' || f.part[2] order by f.place), '{}')
@@ -59,35 +59,35 @@ as $$
 $$;
 
 -- check_text: refuse a query that PostgreSQL does not print as it is meant. What is stored is the printed text.
-create or replace function pgtrickle.check_text(query_view oid) returns void
+create or replace function pgtrickle_internal.check_text(query_view oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     view_name text := format('pgtrickle_%s', replace(gen_random_uuid()::text, '-', ''));
     again oid;
 begin
-    execute format('create temporary view %I as ', view_name) || pgtrickle.canonical_of(query_view);
+    execute format('create temporary view %I as ', view_name) || pgtrickle_internal.canonical_of(query_view);
     again := to_regclass('pg_temp.' || view_name);
-    if pgtrickle.unprinted(again) <> pgtrickle.unprinted(query_view) then
+    if pgtrickle_internal.unprinted(again) <> pgtrickle_internal.unprinted(query_view) then
         raise exception 'the query means more than its text says when PostgreSQL prints it' using
             errcode = 'feature_not_supported',
             detail = 'The printed text does not say which of two equal expressions GROUP BY means, nor which '
                 'operator CASE, NULLIF, IS DISTINCT FROM or USING compares with if it is not one of pg_catalog.',
             hint = 'Group by one of the equal expressions only, or write the comparison with its operator.';
     end if;
-    perform pgtrickle.drop_view(again);
+    perform pgtrickle_internal.drop_view(again);
 end
 $$;
 
 -- check_room: refuse a name that is taken, or a schema that the caller or the sidecar cannot use.
-create or replace function pgtrickle.check_room(schema_name text, table_name text) returns void
+create or replace function pgtrickle_internal.check_room(schema_name text, table_name text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     sidecar oid := pgtrickle.sidecar_role();
     namespace oid := (select oid from pg_namespace where nspname = schema_name);
 begin
-    if namespace is null or schema_name in ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')
+    if namespace is null or schema_name in ('pgtrickle', 'pgtrickle_internal', 'pgtrickle_changes', 'pgtrickle_state')
         or schema_name ~ '^pg_'
     then
         raise exception '%', format('cannot create a stream table in schema %I', schema_name) using
@@ -114,7 +114,7 @@ end
 $$;
 
 -- create_storage: the empty table with the columns of the view, guarded, indexed, open to the sidecar.
-create or replace function pgtrickle.create_storage(schema_name text, table_name text, query_view oid)
+create or replace function pgtrickle_internal.create_storage(schema_name text, table_name text, query_view oid)
 returns oid
 language plpgsql
 as $$
@@ -122,13 +122,13 @@ declare
     printed text := pg_catalog.format('%I.%I', schema_name, table_name);
     relation_id oid;
 begin
-    if pg_catalog.cardinality(pgtrickle.columns_of(query_view)) = 0 then
+    if pg_catalog.cardinality(pgtrickle_internal.columns_of(query_view)) = 0 then
         raise exception 'the query has no columns' using
             errcode = 'invalid_table_definition', hint = 'Select at least one column.';
     end if;
     begin
         execute pg_catalog.format('create table %s as table %s with no data',
-            printed, pgtrickle.printed(query_view));
+            printed, pgtrickle_internal.printed(query_view));
     exception when others then
         raise exception 'the columns of the query cannot be those of a table: %', sqlerrm using
             errcode = sqlstate, hint = 'Give each column a name and a type that a table can have.';
@@ -139,14 +139,14 @@ begin
     execute pg_catalog.format('alter table %s enable always trigger pgtrickle_guard', printed);
     execute pg_catalog.format('grant select, insert, update, delete, trigger on %s to %I',
         printed, pg_catalog.pg_get_userbyid(pgtrickle.sidecar_role()));
-    perform pgtrickle.create_row_index(relation_id);
-    perform pgtrickle.prove_ownership(relation_id);
+    perform pgtrickle_internal.create_row_index(relation_id);
+    perform pgtrickle_internal.prove_ownership(relation_id);
     return relation_id;
 end
 $$;
 
 -- enable_always_for: triggers on sources that the caller owns fire for replicated writes too.
-create or replace function pgtrickle.enable_always_for(id bigint) returns void
+create or replace function pgtrickle_internal.enable_always_for(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -156,12 +156,12 @@ begin
         select d.source_relid from pgtrickle.pgt_dependencies d
         where d.pgt_id = id and d.source_type in ('table', 'stream_table') order by 1
     loop
-        perform pgtrickle.enable_always(source);
-        perform pgtrickle.note_always(source);
+        perform pgtrickle_internal.enable_always(source);
+        perform pgtrickle_internal.note_always(source);
     end loop;
     -- a proof serves once
-    perform pgtrickle.prove_ownership(pgtrickle.relation_of(id));
-    perform pgtrickle.note_enabled(pgtrickle.relation_of(id));
+    perform pgtrickle_internal.prove_ownership(pgtrickle_internal.relation_of(id));
+    perform pgtrickle_internal.note_enabled(pgtrickle_internal.relation_of(id));
 end
 $$;
 
@@ -176,22 +176,22 @@ create or replace function pgtrickle.create_stream_table(
 language plpgsql
 as $$
 declare
-    asked jsonb := pgtrickle.options(schedule, refresh_mode, initialize, diamond_consistency,
+    asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, initialize, diamond_consistency,
         diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
         refresh_timeout => refresh_timeout, on_divergence => on_divergence);
-    parts text[] := pgtrickle.new_name(name);
+    parts text[] := pgtrickle_internal.new_name(name);
     query_view oid;
     relation_id oid;
     id bigint;
 begin
-    perform pgtrickle.check_not_copy();
-    perform pgtrickle.check_room(parts[1], parts[2]);
-    query_view := pgtrickle.view_of(query);
-    perform pgtrickle.check_text(query_view);
-    relation_id := pgtrickle.create_storage(parts[1], parts[2], query_view);
-    id := pgtrickle.register(query_view, relation_id, asked);
-    perform pgtrickle.enable_always_for(id);
-    perform pgtrickle.drop_view(query_view);
+    perform pgtrickle_internal.check_not_copy();
+    perform pgtrickle_internal.check_room(parts[1], parts[2]);
+    query_view := pgtrickle_internal.view_of(query);
+    perform pgtrickle_internal.check_text(query_view);
+    relation_id := pgtrickle_internal.create_storage(parts[1], parts[2], query_view);
+    id := pgtrickle_internal.register(query_view, relation_id, asked);
+    perform pgtrickle_internal.enable_always_for(id);
+    perform pgtrickle_internal.drop_view(query_view);
 end
 $$;
 
@@ -206,7 +206,7 @@ create or replace function pgtrickle.create_stream_table_if_not_exists(
 language plpgsql
 as $$
 begin
-    if pgtrickle.find_stream_table(name) is not null then
+    if pgtrickle_internal.find_stream_table(name) is not null then
         raise notice 'stream table % exists already and stays as it is', name;
         return;
     end if;
@@ -227,18 +227,18 @@ create or replace function pgtrickle.create_or_replace_stream_table(
 language plpgsql
 as $$
 declare
-    parts text[] := pgtrickle.new_name(name);
-    existing bigint := pgtrickle.find_stream_table(pg_catalog.format('%I.%I', parts[1], parts[2]));
+    parts text[] := pgtrickle_internal.new_name(name);
+    existing bigint := pgtrickle_internal.find_stream_table(pg_catalog.format('%I.%I', parts[1], parts[2]));
 begin
     if existing is null then
         perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
             diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
             refresh_timeout, on_divergence);
     else
-        perform pgtrickle.alter_options(existing, pgtrickle.options(schedule, refresh_mode, initialize,
+        perform pgtrickle_internal.alter_options(existing, pgtrickle_internal.options(schedule, refresh_mode, initialize,
             diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
             refresh_timeout => refresh_timeout, on_divergence => on_divergence));
-        perform pgtrickle.alter_query(existing, query);
+        perform pgtrickle_internal.alter_query(existing, query);
     end if;
 end
 $$;

@@ -5,12 +5,12 @@
 -- nobody holds it, or waits for it, exclusively. So drain, which wants it exclusively, is known to all
 -- before it commits, waits for exactly the refreshes that run, and lets none overtake it.
 
-create or replace function pgtrickle.drain_lock() returns integer
+create or replace function pgtrickle_internal.drain_lock() returns integer
 language sql immutable as $$ select 1885828211 $$;
 
 -- may_start: what sidecars of version 0.1.0 ask before a refresh. They do not know this catalog, and would take
 -- it for theirs. The error ends their attempt without a trace in the catalog.
-create or replace function pgtrickle.may_start() returns boolean
+create or replace function pgtrickle_internal.may_start() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -21,11 +21,11 @@ end
 $$;
 
 -- may_begin: whether a refresh may begin in this transaction; until it ends, drain waits for it.
-create or replace function pgtrickle.may_begin() returns boolean
+create or replace function pgtrickle_internal.may_begin() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if not pg_try_advisory_xact_lock_shared(pgtrickle.drain_lock(), 0) then
+    if not pg_try_advisory_xact_lock_shared(pgtrickle_internal.drain_lock(), 0) then
         return false;
     end if;
     return not exists (select from pgtrickle.pgt_drain);
@@ -33,7 +33,7 @@ end
 $$;
 
 -- may_drain: whether the caller may act as the sidecar's role, or for the owner of the database.
-create or replace function pgtrickle.may_drain() returns boolean
+create or replace function pgtrickle_internal.may_drain() returns boolean
 language sql stable as $$
     select pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'MEMBER') or exists (
         select from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()
@@ -42,11 +42,11 @@ $$;
 
 -- own_drain: the state of draining, for those who may change it; own_requests tells why it is a view.
 create or replace view pgtrickle.own_drain with (security_barrier) as
-select d.is_draining, d.drained_by from pgtrickle.pgt_drain d where pgtrickle.may_drain()
+select d.is_draining, d.drained_by from pgtrickle.pgt_drain d where pgtrickle_internal.may_drain()
 with cascaded check option;
 
 -- note_drain: whoever drains is named by PostgreSQL.
-create or replace function pgtrickle.note_drain() returns trigger
+create or replace function pgtrickle_internal.note_drain() returns trigger
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -55,14 +55,14 @@ begin
 end
 $$;
 create or replace trigger note_drain before insert on pgtrickle.pgt_drain
-    for each row execute function pgtrickle.note_drain();
+    for each row execute function pgtrickle_internal.note_drain();
 
 -- check_may_drain: refuse, unless the caller may drain.
-create or replace function pgtrickle.check_may_drain() returns void
+create or replace function pgtrickle_internal.check_may_drain() returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if not pgtrickle.may_drain() then
+    if not pgtrickle_internal.may_drain() then
         raise exception 'only who owns the database, or pgtrickle in it, may drain it' using
             errcode = 'insufficient_privilege',
             hint = format('Connect as %I.', pg_get_userbyid(pgtrickle.sidecar_role()));
@@ -80,7 +80,7 @@ declare
     is_done boolean := true;
     limit_before text := current_setting('lock_timeout');
 begin
-    perform pgtrickle.check_may_drain();
+    perform pgtrickle_internal.check_may_drain();
     if timeout_s is null or timeout_s not between 0 and 86400 then
         raise exception '%', format('timeout_s %s is not between 0 and 86400', coalesce(timeout_s::text, 'null'))
         using errcode = 'invalid_parameter_value', hint = 'It is in seconds.';
@@ -88,7 +88,7 @@ begin
     begin
         -- zero would mean no limit
         perform set_config('lock_timeout', greatest(timeout_s * 1000, 1)::text, true);
-        perform pg_advisory_xact_lock(pgtrickle.drain_lock(), 0);
+        perform pg_advisory_xact_lock(pgtrickle_internal.drain_lock(), 0);
     exception when lock_not_available then
         is_done := false;
     end;
@@ -103,17 +103,17 @@ create or replace function pgtrickle.undrain() returns void
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform pgtrickle.check_may_drain();
+    perform pgtrickle_internal.check_may_drain();
     delete from pgtrickle.own_drain;
 end
 $$;
 
 -- is_draining: whether somebody has drained the database, or waits in drain right now.
-create or replace function pgtrickle.is_draining() returns boolean
+create or replace function pgtrickle_internal.is_draining() returns boolean
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
     select exists (select from pgtrickle.pgt_drain)
-        or exists (select from pgtrickle.drain_locks() d where d.mode = 'ExclusiveLock')
+        or exists (select from pgtrickle_internal.drain_locks() d where d.mode = 'ExclusiveLock')
 $$;
 
 -- is_drained: whether the database is drained, and no refresh runs any more.
@@ -121,14 +121,14 @@ create or replace function pgtrickle.is_drained() returns boolean
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
     select exists (select from pgtrickle.pgt_drain)
-        and not exists (select from pgtrickle.drain_locks() d where d.mode = 'ShareLock' and d.granted)
+        and not exists (select from pgtrickle_internal.drain_locks() d where d.mode = 'ShareLock' and d.granted)
 $$;
 
-create or replace function pgtrickle.drain_locks() returns table (mode text, granted boolean)
+create or replace function pgtrickle_internal.drain_locks() returns table (mode text, granted boolean)
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
     select l.mode, l.granted from pg_locks l
-    where l.locktype = 'advisory' and l.classid = pgtrickle.drain_lock()::oid and l.objid = 0 and l.objsubid = 2
+    where l.locktype = 'advisory' and l.classid = pgtrickle_internal.drain_lock()::oid and l.objid = 0 and l.objsubid = 2
         and l.database = (select d.oid from pg_database d where d.datname = current_database())
 $$;
 
@@ -140,18 +140,18 @@ as $$
             then 'this database is a copy: pgtrickle repair binds everything anew, before that nothing is refreshed' end,
         (select format('the database is drained since %s by %I',
             to_char(d.drained_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), d.drained_by)
-        from pgtrickle.pgt_drain d), pgtrickle.gate_before(id), pgtrickle.waits_for_triggers(id))
+        from pgtrickle.pgt_drain d), pgtrickle_internal.gate_before(id), pgtrickle_internal.waits_for_triggers(id))
 $$;
 
 -- check_waits_for_nothing: refuse a refresh that would wait for a person.
-create or replace function pgtrickle.check_waits_for_nothing(id bigint) returns void
+create or replace function pgtrickle_internal.check_waits_for_nothing(id bigint) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
     -- triggers are created without anybody doing anything
-    if pgtrickle.waits_for(id) is distinct from pgtrickle.waits_for_triggers(id) then
+    if pgtrickle.waits_for(id) is distinct from pgtrickle_internal.waits_for_triggers(id) then
         raise exception '%', format('%s is not refreshed now: %s',
-                pgtrickle.shown_name(id), pgtrickle.waits_for(id)) using
+                pgtrickle_internal.shown_name(id), pgtrickle.waits_for(id)) using
             errcode = 'object_not_in_prerequisite_state',
             hint = case when exists (select from pgtrickle.pgt_drain)
                 then 'select pgtrickle.undrain() lets refreshes start again.'

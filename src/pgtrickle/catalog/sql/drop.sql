@@ -5,45 +5,45 @@ create or replace function pgtrickle.drop_stream_table(name text, cascade boolea
 language plpgsql
 as $$
 begin
-    perform pgtrickle.drop_by_id(pgtrickle.stream_table(name), cascade);
+    perform pgtrickle_internal.drop_by_id(pgtrickle_internal.stream_table(name), cascade);
 end
 $$;
 
-create or replace function pgtrickle.drop_by_id(id bigint, cascade boolean) returns void
+create or replace function pgtrickle_internal.drop_by_id(id bigint, cascade boolean) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    relation_id oid := pgtrickle.bound_relation(id);
+    relation_id oid := pgtrickle_internal.bound_relation(id);
     dependants bigint[] := array(
         select d.pgt_id from pgtrickle.pgt_dependencies d
         join pgtrickle.pgt_stream_tables s on s.pgt_relid = d.source_relid
         where s.pgt_id = id and d.source_type = 'stream_table' order by 1);
     dependant bigint;
 begin
-    perform pgtrickle.check_not_copy();
+    perform pgtrickle_internal.check_not_copy();
     if dependants <> '{}' and not cascade then
-        raise exception '%', format('other stream tables read %s: %s', pgtrickle.shown_name(id), (
-                select string_agg(pgtrickle.shown_name(s.pgt_id), ', ' order by s.pgt_id)
+        raise exception '%', format('other stream tables read %s: %s', pgtrickle_internal.shown_name(id), (
+                select string_agg(pgtrickle_internal.shown_name(s.pgt_id), ', ' order by s.pgt_id)
                 from pgtrickle.pgt_stream_tables s where s.pgt_id = any (dependants))) using
             errcode = 'dependent_objects_still_exist',
             hint = 'Drop them first, or use cascade => true.';
     end if;
     foreach dependant in array dependants loop
         if exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = dependant) then
-            perform pgtrickle.drop_by_id(dependant, cascade);
+            perform pgtrickle_internal.drop_by_id(dependant, cascade);
         end if;
     end loop;
-    if relation_id is null and pgtrickle.named_relation(id) is not null then
-        raise warning '%', format('table %s stays: it is not the one that pgtrickle created', pgtrickle.shown_name(id));
+    if relation_id is null and pgtrickle_internal.named_relation(id) is not null then
+        raise warning '%', format('table %s stays: it is not the one that pgtrickle created', pgtrickle_internal.shown_name(id));
     elsif relation_id is not null then
-        execute format('drop table %s %s', pgtrickle.printed(relation_id), case when cascade then 'cascade' end);
+        execute format('drop table %s %s', pgtrickle_internal.printed(relation_id), case when cascade then 'cascade' end);
     end if;
-    perform pgtrickle.forget(id);
+    perform pgtrickle_internal.forget(id);
 end
 $$;
 
 -- forget: remove the rest of a stream table whose table is gone. Anybody may: there is nothing to lose.
-create or replace function pgtrickle.forget(id bigint) returns void
+create or replace function pgtrickle_internal.forget(id bigint) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -54,27 +54,27 @@ begin
     if not exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = id) then
         return;
     end if;
-    perform pgtrickle.check_not_copy();
-    if pgtrickle.bound_relation(id) is not null then
+    perform pgtrickle_internal.check_not_copy();
+    if pgtrickle_internal.bound_relation(id) is not null then
         raise exception 'the table of this stream table still exists' using
             errcode = 'object_not_in_prerequisite_state', hint = 'Use pgtrickle.drop_stream_table.';
     end if;
-    perform pgtrickle.drop_state(id);
+    perform pgtrickle_internal.drop_state(id);
     delete from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
     -- a table that is busy now is released by the sidecar later
-    perform pgtrickle.release_source(source) from unnest(sources) source;
+    perform pgtrickle_internal.release_source(source) from unnest(sources) source;
 end
 $$;
 
 -- drop_state: drop what the sidecar keeps for a stream table; all of it is called <something>_<id>.
-create or replace function pgtrickle.drop_state(id bigint) returns void
+create or replace function pgtrickle_internal.drop_state(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     kept text;
 begin
     for kept in
-        select format('table %s', pgtrickle.printed(c.oid)) from pg_class c
+        select format('table %s', pgtrickle_internal.printed(c.oid)) from pg_class c
         where c.relnamespace = 'pgtrickle_state'::regnamespace and c.relkind = 'r'
             and c.relname ~ format('^[a-z]+_%s$', id)
         union all

@@ -2,7 +2,7 @@
 -- part. Only plain reads of the catalogs, so that inside a snapshot they describe that snapshot.
 
 -- table_fingerprint: name, used columns, keys, partitions and row security; null if the table is gone.
-create or replace function pgtrickle.table_fingerprint(relation_id oid, numbers smallint[]) returns jsonb
+create or replace function pgtrickle_internal.table_fingerprint(relation_id oid, numbers smallint[]) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
@@ -35,7 +35,7 @@ as $$
 $$;
 
 -- view_fingerprint: name and definition of a view.
-create or replace function pgtrickle.view_fingerprint(relation_id oid) returns jsonb
+create or replace function pgtrickle_internal.view_fingerprint(relation_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
@@ -50,7 +50,7 @@ as $$
 $$;
 
 -- function_fingerprint: name, body and rights of a function.
-create or replace function pgtrickle.function_fingerprint(function_id oid) returns jsonb
+create or replace function pgtrickle_internal.function_fingerprint(function_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
@@ -66,12 +66,12 @@ as $$
 $$;
 
 -- fingerprint: of any dependency, by its type.
-create or replace function pgtrickle.fingerprint(source_type text, source_id oid, numbers smallint[])
+create or replace function pgtrickle_internal.fingerprint(source_type text, source_id oid, numbers smallint[])
 returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select case source_type
-        when 'view' then pgtrickle.view_fingerprint(source_id)
-        when 'function' then pgtrickle.function_fingerprint(source_id)
-        else pgtrickle.table_fingerprint(source_id, numbers) end
+        when 'view' then pgtrickle_internal.view_fingerprint(source_id)
+        when 'function' then pgtrickle_internal.function_fingerprint(source_id)
+        else pgtrickle_internal.table_fingerprint(source_id, numbers) end
 $$;

@@ -3,7 +3,7 @@
 -- Whoever may write to a source may gate it, and open the gate again.
 
 -- is_source: whether some stream table follows the rows of a relation.
-create or replace function pgtrickle.is_source(relation_id oid) returns boolean
+create or replace function pgtrickle_internal.is_source(relation_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select exists (select from pgtrickle.pgt_dependencies d
@@ -11,24 +11,24 @@ as $$
 $$;
 
 -- source_named: the relation of that name, along the caller's search_path, which must be a source, or gated.
-create or replace function pgtrickle.source_named(source text) returns oid
+create or replace function pgtrickle_internal.source_named(source text) returns oid
 language plpgsql stable
 as $$
 declare
     relation_id oid := pg_catalog.to_regclass((
         select pg_catalog.string_agg(pg_catalog.quote_ident(part), '.' order by number)
-        from pg_catalog.unnest(pgtrickle.name_parts(source)) with ordinality as p(part, number)));
+        from pg_catalog.unnest(pgtrickle_internal.name_parts(source)) with ordinality as p(part, number)));
 begin
-    perform pgtrickle.check_not_copy();
+    perform pgtrickle_internal.check_not_copy();
     if relation_id is null then
         raise exception '%', pg_catalog.format('there is no table %s', source) using
             errcode = 'undefined_table', hint = 'Outside the search_path, write schema.name.';
     end if;
-    if not pgtrickle.is_source(relation_id)
+    if not pgtrickle_internal.is_source(relation_id)
         and not exists (select from pgtrickle.pgt_gates g where g.source_relid = relation_id)
     then
         raise exception '%', pg_catalog.format('%s is not a source of any stream table',
-                pgtrickle.printed(relation_id)) using
+                pgtrickle_internal.printed(relation_id)) using
             errcode = 'wrong_object_type',
             hint = case when exists (select from pgtrickle.pgt_dependencies d where d.source_relid = relation_id)
                 then 'It is a view: name the tables that it reads.'
@@ -40,25 +40,25 @@ $$;
 
 -- gate_source: let all that depends on a source wait. Again is harmless.
 create or replace function pgtrickle.gate_source(source text) returns void
-language sql as $$ select pgtrickle.close_gate(pgtrickle.source_named(source)) $$;
+language sql as $$ select pgtrickle_internal.close_gate(pgtrickle_internal.source_named(source)) $$;
 
 -- ungate_source: let all that depends on a source go on. Again is harmless.
 create or replace function pgtrickle.ungate_source(source text) returns void
-language sql as $$ select pgtrickle.open_gate(pgtrickle.source_named(source)) $$;
+language sql as $$ select pgtrickle_internal.open_gate(pgtrickle_internal.source_named(source)) $$;
 
 -- may_gate: whether the caller may write to a source.
-create or replace function pgtrickle.may_gate(relation_id oid) returns boolean
+create or replace function pgtrickle_internal.may_gate(relation_id oid) returns boolean
 language sql stable as $$
     select coalesce(pg_catalog.has_table_privilege(relation_id, 'INSERT, UPDATE, DELETE, TRUNCATE'), false)
 $$;
 
 -- own_gates: the gates that whoever looks may close and open; own_requests tells why it is a view.
 create or replace view pgtrickle.own_gates with (security_barrier) as
-select g.source_relid, g.gated_by from pgtrickle.pgt_gates g where pgtrickle.may_gate(g.source_relid)
+select g.source_relid, g.gated_by from pgtrickle.pgt_gates g where pgtrickle_internal.may_gate(g.source_relid)
 with cascaded check option;
 
 -- note_gate: whoever closes a gate is named by PostgreSQL.
-create or replace function pgtrickle.note_gate() returns trigger
+create or replace function pgtrickle_internal.note_gate() returns trigger
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -67,28 +67,28 @@ begin
 end
 $$;
 create or replace trigger note_gate before insert on pgtrickle.pgt_gates
-    for each row execute function pgtrickle.note_gate();
+    for each row execute function pgtrickle_internal.note_gate();
 
 -- tell_gates: let the sidecars know, and forget the gates of tables that are gone.
-create or replace function pgtrickle.tell_gates() returns trigger
+create or replace function pgtrickle_internal.tell_gates() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
     delete from pgtrickle.pgt_gates g where not exists (select from pg_class c where c.oid = g.source_relid);
-    perform pgtrickle.raise_generation(null);
+    perform pgtrickle_internal.raise_generation(null);
     return null;
 end
 $$;
 create or replace trigger tell_gates after insert or delete on pgtrickle.pgt_gates
-    for each row execute function pgtrickle.tell_gates();
+    for each row execute function pgtrickle_internal.tell_gates();
 
 -- check_may_gate: refuse, unless the caller may write to the source.
-create or replace function pgtrickle.check_may_gate(relation_id oid) returns void
+create or replace function pgtrickle_internal.check_may_gate(relation_id oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if not pgtrickle.may_gate(relation_id) then
-        raise exception '%', format('only who may write to %s may gate it', pgtrickle.printed(relation_id)) using
+    if not pgtrickle_internal.may_gate(relation_id) then
+        raise exception '%', format('only who may write to %s may gate it', pgtrickle_internal.printed(relation_id)) using
             errcode = 'insufficient_privilege',
             hint = (select format('It belongs to %I.', pg_get_userbyid(relowner)) from pg_class
                 where oid = relation_id);
@@ -96,30 +96,30 @@ begin
 end
 $$;
 
-create or replace function pgtrickle.close_gate(relation_id oid) returns void
+create or replace function pgtrickle_internal.close_gate(relation_id oid) returns void
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform pgtrickle.check_not_copy();
-    perform pgtrickle.check_may_gate(relation_id);
+    perform pgtrickle_internal.check_not_copy();
+    perform pgtrickle_internal.check_may_gate(relation_id);
     insert into pgtrickle.own_gates (source_relid)
-    select relation_id where pgtrickle.is_source(relation_id)
+    select relation_id where pgtrickle_internal.is_source(relation_id)
     on conflict do nothing;
 end
 $$;
 
-create or replace function pgtrickle.open_gate(relation_id oid) returns void
+create or replace function pgtrickle_internal.open_gate(relation_id oid) returns void
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform pgtrickle.check_not_copy();
-    perform pgtrickle.check_may_gate(relation_id);
+    perform pgtrickle_internal.check_not_copy();
+    perform pgtrickle_internal.check_may_gate(relation_id);
     delete from pgtrickle.own_gates g where g.source_relid = relation_id;
 end
 $$;
 
 -- gated_tables: the stream tables that wait, each with the gates it waits for.
-create or replace function pgtrickle.gated_tables() returns table (pgt_id bigint, source_relid oid)
+create or replace function pgtrickle_internal.gated_tables() returns table (pgt_id bigint, source_relid oid)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     with recursive waiting(pgt_id, source_relid) as (
@@ -134,13 +134,13 @@ as $$
 $$;
 
 -- gate_before: the gate that a stream table waits for, in words; null if there is none.
-create or replace function pgtrickle.gate_before(id bigint) returns text
+create or replace function pgtrickle_internal.gate_before(id bigint) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select format('source %s is gated since %s by %I', pgtrickle.printed(g.source_relid),
+    select format('source %s is gated since %s by %I', pgtrickle_internal.printed(g.source_relid),
         to_char(g.gated_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), g.gated_by)
     from pgtrickle.pgt_gates g
-    where exists (select from pgtrickle.gated_tables() t where t.pgt_id = id and t.source_relid = g.source_relid)
+    where exists (select from pgtrickle_internal.gated_tables() t where t.pgt_id = id and t.source_relid = g.source_relid)
     order by g.gated_at limit 1
 $$;
 
@@ -150,13 +150,13 @@ create or replace function pgtrickle.gated_sources() returns table (
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select n.source_table, g.source_relid, g.gated_at, g.gated_by,
-        array(select pgtrickle.shown_name(t.pgt_id) from pgtrickle.gated_tables() t
+        array(select pgtrickle_internal.shown_name(t.pgt_id) from pgtrickle_internal.gated_tables() t
             where t.source_relid = g.source_relid order by 1)
     from pgtrickle.pgt_gates g
     cross join lateral (select case when pgtrickle.is_copy()
         then (select min(format('%I.%I', d.source_schema, d.source_name)) from pgtrickle.pgt_dependencies d
             where d.source_relid = g.source_relid and d.source_type <> 'function')
-        else pgtrickle.printed(g.source_relid) end) n(source_table)
+        else pgtrickle_internal.printed(g.source_relid) end) n(source_table)
     where n.source_table is not null
     order by g.gated_at
 $$;

@@ -3,22 +3,22 @@
 -- raise_generation: a stream table is defined otherwise, or relies on other things, once this transaction
 -- commits; null for any of them. A row for each, because a single counter would make everybody who defines
 -- something wait for everybody else.
-create or replace function pgtrickle.raise_generation(id bigint) returns void
+create or replace function pgtrickle_internal.raise_generation(id bigint) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$ insert into pgtrickle.pgt_generation (pgt_id) values (id) $$;
 
-create or replace function pgtrickle.note_definition() returns trigger
+create or replace function pgtrickle_internal.note_definition() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform pgtrickle.raise_generation(case tg_op when 'DELETE' then old.pgt_id else new.pgt_id end);
+    perform pgtrickle_internal.raise_generation(case tg_op when 'DELETE' then old.pgt_id else new.pgt_id end);
     return null;
 end
 $$;
 
 -- Refreshes write to the same rows: what they move ahead (frontier, times) is no definition.
 create or replace trigger note_definition after insert or delete on pgtrickle.pgt_stream_tables
-for each row execute function pgtrickle.note_definition();
+for each row execute function pgtrickle_internal.note_definition();
 
 create or replace trigger note_change after update on pgtrickle.pgt_stream_tables
 for each row when (
@@ -29,4 +29,4 @@ for each row when (
     (new.pgt_relid, new.pgt_schema, new.pgt_name, new.defining_query, new.schedule, new.refresh_mode, new.status,
         new.retry_at, new.is_populated, new.needs_reinit, new.initialize, new.settings, new.pooler_compatibility_mode,
         new.refresh_tier, new.diamond_consistency, new.diamond_schedule_policy, new.cdc_mode, new.append_only))
-execute function pgtrickle.note_definition();
+execute function pgtrickle_internal.note_definition();

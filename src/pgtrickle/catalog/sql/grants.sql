@@ -2,7 +2,8 @@
 -- Functions that run as the caller need what they call, so some of these are not meant to be called
 -- by hand; each of them checks what it is given.
 
-revoke execute on all routines in schema pgtrickle from public;
+revoke execute on all routines in schema pgtrickle, pgtrickle_internal from public;
+grant usage on schema pgtrickle_internal to public;
 
 grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrickle.server_worker_inventory,
     pgtrickle.visible_repairs
@@ -31,30 +32,30 @@ grant execute on function
 
 -- parts of the above that run as the caller
 grant execute on function
-    pgtrickle.sidecar_role, pgtrickle.printed, pgtrickle.name_parts, pgtrickle.new_name,
-    pgtrickle.find_stream_table, pgtrickle.stream_table, pgtrickle.one_of, pgtrickle.options,
-    pgtrickle.session_settings, pgtrickle.view_of, pgtrickle.unprinted, pgtrickle.check_text, pgtrickle.drop_view,
-    pgtrickle.check_room,
-    pgtrickle.create_storage, pgtrickle.create_row_index, pgtrickle.replace_row_index, pgtrickle.is_hashable,
-    pgtrickle.match_columns, pgtrickle.value_text, pgtrickle.base_type, pgtrickle.columns_of,
-    pgtrickle.canonical_of, pgtrickle.prove_ownership,
-    pgtrickle.guard_always, pgtrickle.enable_always_for, pgtrickle.enable_always, pgtrickle.wanted_triggers, pgtrickle.tree_of,
-    pgtrickle.relation_of, pgtrickle.alter_options, pgtrickle.alter_query, pgtrickle.add_columns,
-    pgtrickle.alter_status, pgtrickle.drop_by_id, pgtrickle.check_may_refresh, pgtrickle.raise_unanswered,
-    pgtrickle.refresh_lock, pgtrickle.is_refreshed_since, pgtrickle.failure_since, pgtrickle.may_see_errors,
-    pgtrickle.refuse_direct_write, pgtrickle.is_source, pgtrickle.source_named, pgtrickle.gated_tables,
-    pgtrickle.gate_before, pgtrickle.waits_for_triggers, pgtrickle.trigger_level, pgtrickle.is_replicated,
-    pgtrickle.drain_lock, pgtrickle.drain_locks, pgtrickle.is_draining,
-    pgtrickle.check_waits_for_nothing, pgtrickle.may_refresh, pgtrickle.request_refresh, pgtrickle.answer_to,
-    pgtrickle.may_gate, pgtrickle.check_may_gate, pgtrickle.close_gate, pgtrickle.open_gate,
-    pgtrickle.may_drain, pgtrickle.check_may_drain, pgtrickle.check_not_copy, pgtrickle.is_guarded,
-    pgtrickle.bound_relation, pgtrickle.named_relation, pgtrickle.shown_name, pgtrickle.own_guard, pgtrickle.restore_guard,
-    pgtrickle.has_moved, pgtrickle.timeline, pgtrickle.system_identifier, pgtrickle.present_identity to public;
+    pgtrickle.sidecar_role, pgtrickle_internal.printed, pgtrickle_internal.name_parts, pgtrickle_internal.new_name,
+    pgtrickle_internal.find_stream_table, pgtrickle_internal.stream_table, pgtrickle_internal.one_of, pgtrickle_internal.options,
+    pgtrickle_internal.session_settings, pgtrickle_internal.view_of, pgtrickle_internal.unprinted, pgtrickle_internal.check_text, pgtrickle_internal.drop_view,
+    pgtrickle_internal.check_room,
+    pgtrickle_internal.create_storage, pgtrickle_internal.create_row_index, pgtrickle_internal.replace_row_index, pgtrickle_internal.is_hashable,
+    pgtrickle_internal.match_columns, pgtrickle_internal.value_text, pgtrickle_internal.base_type, pgtrickle_internal.columns_of,
+    pgtrickle_internal.canonical_of, pgtrickle_internal.prove_ownership,
+    pgtrickle_internal.guard_always, pgtrickle_internal.enable_always_for, pgtrickle_internal.enable_always, pgtrickle_internal.wanted_triggers, pgtrickle_internal.tree_of,
+    pgtrickle_internal.relation_of, pgtrickle_internal.alter_options, pgtrickle_internal.alter_query, pgtrickle_internal.add_columns,
+    pgtrickle_internal.alter_status, pgtrickle_internal.drop_by_id, pgtrickle_internal.check_may_refresh, pgtrickle_internal.raise_unanswered,
+    pgtrickle_internal.refresh_lock, pgtrickle_internal.is_refreshed_since, pgtrickle_internal.failure_since, pgtrickle_internal.may_see_errors,
+    pgtrickle.refuse_direct_write, pgtrickle_internal.is_source, pgtrickle_internal.source_named, pgtrickle_internal.gated_tables,
+    pgtrickle_internal.gate_before, pgtrickle_internal.waits_for_triggers, pgtrickle_internal.trigger_level, pgtrickle_internal.is_replicated,
+    pgtrickle_internal.drain_lock, pgtrickle_internal.drain_locks, pgtrickle_internal.is_draining,
+    pgtrickle_internal.check_waits_for_nothing, pgtrickle_internal.may_refresh, pgtrickle_internal.request_refresh, pgtrickle_internal.answer_to,
+    pgtrickle_internal.may_gate, pgtrickle_internal.check_may_gate, pgtrickle_internal.close_gate, pgtrickle_internal.open_gate,
+    pgtrickle_internal.may_drain, pgtrickle_internal.check_may_drain, pgtrickle_internal.check_not_copy, pgtrickle_internal.is_guarded,
+    pgtrickle_internal.bound_relation, pgtrickle_internal.named_relation, pgtrickle_internal.shown_name, pgtrickle_internal.own_guard, pgtrickle_internal.restore_guard,
+    pgtrickle_internal.has_moved, pgtrickle_internal.timeline, pgtrickle_internal.system_identifier, pgtrickle_internal.present_identity to public;
 
 -- parts that run as the sidecar's role and check everything they are given
 grant execute on function
-    pgtrickle.register, pgtrickle.change_query, pgtrickle.change_options, pgtrickle.change_status,
-    pgtrickle.ask_for_repair, pgtrickle.forget, pgtrickle.note_always, pgtrickle.note_enabled to public;
+    pgtrickle_internal.register, pgtrickle_internal.change_query, pgtrickle_internal.change_options, pgtrickle_internal.change_status,
+    pgtrickle_internal.ask_for_repair, pgtrickle_internal.forget, pgtrickle_internal.note_always, pgtrickle_internal.note_enabled to public;
 
 -- What a function of ours means must not depend on the session it runs in: these settings change how SQL is
 -- read and how names are printed, and a cached plan would keep that meaning for later calls as somebody else.
@@ -65,7 +66,7 @@ declare
 begin
     for ours in
         select p.oid from pg_catalog.pg_proc p
-        where p.pronamespace = 'pgtrickle'::regnamespace
+        where p.pronamespace in ('pgtrickle'::regnamespace, 'pgtrickle_internal'::regnamespace)
             and exists (select from unnest(p.proconfig) c where c ~ '^search_path=')
     loop
         execute format('alter routine %s set standard_conforming_strings = on', ours::regprocedure);

@@ -3,29 +3,29 @@
 -- mentioned_functions: functions that the body of a function may call, by the names in it that stand before a
 -- parenthesis. PostgreSQL does not record what a body that is stored as text calls, so this is a superset: all
 -- functions of that name, and names in comments and strings.
-create or replace function pgtrickle.mentioned_functions(function_id oid) returns setof oid
+create or replace function pgtrickle_internal.mentioned_functions(function_id oid) returns setof oid
 language sql stable rows 3 set search_path = pg_catalog, pg_temp
 as $$
     select distinct c.oid
     from pg_proc p join pg_language l on l.oid = p.prolang and l.lanname not in ('c', 'internal')
     cross join lateral regexp_matches(p.prosrc, '(?:"([^"]+)"|([[:alpha:]_][[:alnum:]_$]*))\s*\(', 'g') found
     join pg_proc c on c.proname = coalesce(found[1], lower(found[2]))::name and c.oid >= 16384 and c.oid <> p.oid
-    join pg_namespace n on n.oid = c.pronamespace and n.nspname not in ('pgtrickle', 'pgtrickle_changes')
+    join pg_namespace n on n.oid = c.pronamespace and n.nspname not in ('pgtrickle', 'pgtrickle_internal', 'pgtrickle_changes')
     where p.oid = function_id and p.prosqlbody is null
 $$;
 
 -- ground_objects: everything that the query of a view relies on, with what its functions may call.
-create or replace function pgtrickle.ground_objects(query_view oid, reader oid)
+create or replace function pgtrickle_internal.ground_objects(query_view oid, reader oid)
 returns table (classid oid, objid oid)
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
 as $$
     with recursive reached(classid, objid) as (
-        select o.classid, o.objid from pgtrickle.reached_objects(query_view, reader) o
+        select o.classid, o.objid from pgtrickle_internal.reached_objects(query_view, reader) o
         union
         select n.classid, n.objid from reached r
         cross join lateral (
-            select m.id, c.* from pgtrickle.mentioned_functions(r.objid) m(id)
-            cross join lateral pgtrickle.closure_of(array['pg_proc'::regclass::oid], array[m.id]) c
+            select m.id, c.* from pgtrickle_internal.mentioned_functions(r.objid) m(id)
+            cross join lateral pgtrickle_internal.closure_of(array['pg_proc'::regclass::oid], array[m.id]) c
         ) n
         where r.classid = 'pg_proc'::regclass
     )
@@ -34,7 +34,7 @@ $$;
 
 -- read_relations: the relations that a function reads. In a body that is stored as text these are names after
 -- FROM, JOIN and the like that belong to a relation; what it executes as dynamic SQL stays unknown.
-create or replace function pgtrickle.read_relations(function_id oid) returns setof oid
+create or replace function pgtrickle_internal.read_relations(function_id oid) returns setof oid
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
     select c.oid from pg_proc p
@@ -58,14 +58,14 @@ $$;
 
 -- check_reading_functions: refuse a stream table whose recorded ground has a function that reads tables: their
 -- changes would go unnoticed.
-create or replace function pgtrickle.check_reading_functions(id bigint) returns void
+create or replace function pgtrickle_internal.check_reading_functions(id bigint) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     found record;
 begin
-    select g.name as function, pgtrickle.printed(r.id) as relation into found
-    from pgtrickle.pgt_ground g cross join lateral pgtrickle.read_relations(g.object_id) r(id)
+    select g.name as function, pgtrickle_internal.printed(r.id) as relation into found
+    from pgtrickle.pgt_ground g cross join lateral pgtrickle_internal.read_relations(g.object_id) r(id)
     where g.pgt_id = check_reading_functions.id and g.kind = 'function'
     order by g.object_id, r.id limit 1;
     if found is not null then
@@ -79,43 +79,43 @@ $$;
 
 -- ground_of: everything that the query of a view relies on if it is the query of a stream table, as it is now.
 -- One statement and so one snapshot: what is found and what is said of it belong together.
-create or replace function pgtrickle.ground_of(id bigint, query_view oid, reader oid)
+create or replace function pgtrickle_internal.ground_of(id bigint, query_view oid, reader oid)
 returns table (kind text, object_id oid, detail text, name text, version bigint, content jsonb)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     with reached as materialized (
-        select o.classid, o.objid from pgtrickle.ground_objects(query_view, reader) o
+        select o.classid, o.objid from pgtrickle_internal.ground_objects(query_view, reader) o
     ),
     relations as materialized (
         select r.relation_id, c.relkind, c.relnamespace,
             array_agg(distinct a.attname) filter (where a.attname is not null) as names,
             array_agg(distinct a.attcollation) filter (where a.attcollation <> 0) as collations,
             array_agg(distinct a.atttypid) filter (where a.atttypid <> 0) as types
-        from pgtrickle.relations_of(query_view, reader) r join pg_class c on c.oid = r.relation_id
+        from pgtrickle_internal.relations_of(query_view, reader) r join pg_class c on c.oid = r.relation_id
         left join pg_attribute a on a.attrelid = r.relation_id and a.attnum = any (r.columns)
         group by 1, 2, 3
     ),
-    rules as materialized (select w.action from pgtrickle.rules_of(query_view, reader) w),
-    functions as materialized (select f.id from pgtrickle.functions_of(query_view, reader) f(id)),
+    rules as materialized (select w.action from pgtrickle_internal.rules_of(query_view, reader) w),
+    functions as materialized (select f.id from pgtrickle_internal.functions_of(query_view, reader) f(id)),
     found(kind, object_id, detail, name, content) as (
-        select 'itself', s.pgt_relid, '', pgtrickle.printed(s.pgt_relid), pgtrickle.own_content(s.pgt_relid)
+        select 'itself', s.pgt_relid, '', pgtrickle_internal.printed(s.pgt_relid), pgtrickle_internal.own_content(s.pgt_relid)
         from pgtrickle.pgt_stream_tables s where s.pgt_id = ground_of.id
         union all
-        select distinct on (t.id) 'source', t.id, '', pgtrickle.printed(t.id), pgtrickle.source_content(t.id, r.names)
-        from relations r cross join lateral pgtrickle.tree_of(r.relation_id) t(id) where r.relkind <> 'v'
+        select distinct on (t.id) 'source', t.id, '', pgtrickle_internal.printed(t.id), pgtrickle_internal.source_content(t.id, r.names)
+        from relations r cross join lateral pgtrickle_internal.tree_of(r.relation_id) t(id) where r.relkind <> 'v'
         union all
-        select 'view', r.relation_id, '', pgtrickle.printed(r.relation_id), '{}' from relations r where r.relkind = 'v'
+        select 'view', r.relation_id, '', pgtrickle_internal.printed(r.relation_id), '{}' from relations r where r.relkind = 'v'
         union all
-        select 'function', p.oid, '', p.oid::regprocedure::text, pgtrickle.function_fingerprint(p.oid)
+        select 'function', p.oid, '', p.oid::regprocedure::text, pgtrickle_internal.function_fingerprint(p.oid)
         from reached o join pg_proc p on p.oid = o.objid where o.classid = 'pg_proc'::regclass
         union all
-        select 'type', t.oid, '', format_type(t.oid, null), pgtrickle.type_content(t.oid)
+        select 'type', t.oid, '', format_type(t.oid, null), pgtrickle_internal.type_content(t.oid)
         from reached o join pg_type t on t.oid = o.objid where o.classid = 'pg_type'::regclass
         union all
-        select 'family', f.oid, '', f.opfname, pgtrickle.family_content(f.oid)
+        select 'family', f.oid, '', f.opfname, pgtrickle_internal.family_content(f.oid)
         from reached o join pg_opfamily f on f.oid = o.objid where o.classid = 'pg_opfamily'::regclass
         union all
-        select 'collation', c.oid, '', c.oid::regcollation::text, pgtrickle.collation_content(c.oid)
+        select 'collation', c.oid, '', c.oid::regcollation::text, pgtrickle_internal.collation_content(c.oid)
         from pg_collation c where c.oid in (
             select unnest(r.collations) from relations r
             union select o.objid from reached o where o.classid = 'pg_collation'::regclass
@@ -128,11 +128,11 @@ as $$
             union select t.typnamespace from reached o join pg_type t on t.oid = o.objid)
             or n.nspname = 'public'
         union all
-        select 'names', 0, n.names, 'functions', pgtrickle.names_content(n.names)
+        select 'names', 0, n.names, 'functions', pgtrickle_internal.names_content(n.names)
         from (select string_agg(distinct p.proname, chr(10) order by p.proname) from functions f
             join pg_proc p on p.oid = f.id) n(names) where n.names is not null
         union all
-        select 'conversions', 0, '', 'casts and operators', pgtrickle.conversions_content(
+        select 'conversions', 0, '', 'casts and operators', pgtrickle_internal.conversions_content(
             (select coalesce(jsonb_agg(distinct t.id::bigint), '[]') from (
                 select unnest(r.types) from relations r
                 union select o.objid from reached o where o.classid = 'pg_type'::regclass) t(id)),
@@ -141,83 +141,83 @@ as $$
         union all
         select 'roles', 0, '', 'roles', '{}'
     )
-    select f.kind, f.object_id, f.detail, f.name, pgtrickle.version_of(f.kind, f.object_id, f.detail), f.content
+    select f.kind, f.object_id, f.detail, f.name, pgtrickle_internal.version_of(f.kind, f.object_id, f.detail), f.content
     from found f
 $$;
 
 -- record_ground: remember what a stream table relies on, as it is now.
-create or replace function pgtrickle.record_ground(id bigint, query_view oid, reader oid) returns void
+create or replace function pgtrickle_internal.record_ground(id bigint, query_view oid, reader oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
     delete from pgtrickle.pgt_ground g where g.pgt_id = record_ground.id;
     insert into pgtrickle.pgt_ground (pgt_id, kind, object_id, detail, name, version, content)
-    select record_ground.id, g.* from pgtrickle.ground_of(record_ground.id, query_view, reader) g;
+    select record_ground.id, g.* from pgtrickle_internal.ground_of(record_ground.id, query_view, reader) g;
     update pgtrickle.pgt_stream_tables s set ground_generation = s.ground_generation + 1, ground_error = null
     where s.pgt_id = record_ground.id;
 $$;
 
 -- adopt_ground: record the ground of a stream table that was defined before there was one. What it relies on is
 -- as it was analysed, or the dependencies tell otherwise.
-create or replace function pgtrickle.adopt_ground(id bigint) returns void
+create or replace function pgtrickle_internal.adopt_ground(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    query_view oid := pgtrickle.view_of_stored(id);
+    query_view oid := pgtrickle_internal.view_of_stored(id);
 begin
-    perform pgtrickle.record_ground(id, query_view, (
+    perform pgtrickle_internal.record_ground(id, query_view, (
         select c.relowner from pgtrickle.pgt_stream_tables s join pg_class c on c.oid = s.pgt_relid
         where s.pgt_id = adopt_ground.id));
-    perform pgtrickle.drop_view(query_view);
+    perform pgtrickle_internal.drop_view(query_view);
 end
 $$;
 
 -- intact_readers: the stream tables for which no trigger of a source, its partitions or children has changed
 -- since it was recorded.
-create or replace function pgtrickle.intact_readers(source oid) returns bigint[]
+create or replace function pgtrickle_internal.intact_readers(source oid) returns bigint[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(array_agg(d.pgt_id), '{}') from pgtrickle.pgt_dependencies d
     where d.source_relid = source and d.source_type in ('table', 'stream_table') and not exists (
-        select from pgtrickle.pgt_ground g join pgtrickle.tree_of(source) t(id) on t.id = g.object_id
+        select from pgtrickle.pgt_ground g join pgtrickle_internal.tree_of(source) t(id) on t.id = g.object_id
         where g.pgt_id = d.pgt_id and g.kind = 'source'
-            and g.content -> 'triggers' is distinct from pgtrickle.trigger_content(g.object_id, 'pgtrickle_changes'))
+            and g.content -> 'triggers' is distinct from pgtrickle_internal.trigger_content(g.object_id, 'pgtrickle_changes'))
 $$;
 
 -- note_own_triggers: we have replaced the triggers of a source ourselves, under a lock, without a gap. Where the
 -- owner of the source will let them fire always, in this transaction, the rows are written in any case: that is
 -- how note_enabled knows them.
-create or replace function pgtrickle.note_own_triggers(source oid, readers bigint[], is_owner boolean) returns void
+create or replace function pgtrickle_internal.note_own_triggers(source oid, readers bigint[], is_owner boolean) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
     update pgtrickle.pgt_ground g set content = g.content || jsonb_build_object('triggers',
-        pgtrickle.trigger_content(g.object_id, 'pgtrickle_changes'))
-    from pgtrickle.tree_of(source) t(id)
+        pgtrickle_internal.trigger_content(g.object_id, 'pgtrickle_changes'))
+    from pgtrickle_internal.tree_of(source) t(id)
     where g.pgt_id = any (readers) and g.kind = 'source' and g.object_id = t.id
-        and (g.content -> 'triggers' is distinct from pgtrickle.trigger_content(g.object_id, 'pgtrickle_changes')
+        and (g.content -> 'triggers' is distinct from pgtrickle_internal.trigger_content(g.object_id, 'pgtrickle_changes')
             or is_owner and jsonb_path_exists(g.content, '$.triggers.*[1] ? (@ == "O")'))
 $$;
 
 -- note_enabled: the owner of a stream table that is still to be loaded has let the triggers of its sources fire
 -- always. That leaves no gap for itself, nor for those whose triggers this transaction has replaced before.
-create or replace function pgtrickle.note_enabled(relation_id oid) returns void
+create or replace function pgtrickle_internal.note_enabled(relation_id oid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
     id bigint := (select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id
         and not s.is_populated);
 begin
-    perform pgtrickle.check_ownership(relation_id);
+    perform pgtrickle_internal.check_ownership(relation_id);
     update pgtrickle.pgt_ground g set content = g.content || jsonb_build_object('triggers',
-        pgtrickle.trigger_content(g.object_id, 'pgtrickle_changes'))
+        pgtrickle_internal.trigger_content(g.object_id, 'pgtrickle_changes'))
     where g.kind = 'source' and (g.pgt_id = id or g.xmin = pg_current_xact_id()::xid)
         and g.object_id in (select o.object_id from pgtrickle.pgt_ground o where o.pgt_id = id and o.kind = 'source')
-        and g.content -> 'triggers' is distinct from pgtrickle.trigger_content(g.object_id, 'pgtrickle_changes');
+        and g.content -> 'triggers' is distinct from pgtrickle_internal.trigger_content(g.object_id, 'pgtrickle_changes');
 end
 $$;
 
 -- restore_guard: create the trigger that refuses direct writes, where it is missing or switched off.
 -- The owner may have written to the stream table meanwhile, so it is to be computed anew afterwards.
-create or replace function pgtrickle.restore_guard(relation_id oid) returns void
+create or replace function pgtrickle_internal.restore_guard(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -228,13 +228,13 @@ begin
         return;
     end if;
     execute format('create or replace trigger pgtrickle_guard before insert or update or delete or truncate '
-        'on %s for each statement execute function pgtrickle.refuse_direct_write()', pgtrickle.printed(relation_id));
-    perform pgtrickle.guard_always(relation_id);
+        'on %s for each statement execute function pgtrickle.refuse_direct_write()', pgtrickle_internal.printed(relation_id));
+    perform pgtrickle_internal.guard_always(relation_id);
 end
 $$;
 
 -- guard_always: let the guard fire under session_replication_role = replica too, where we may act for the owner.
-create or replace function pgtrickle.guard_always(relation_id oid) returns void
+create or replace function pgtrickle_internal.guard_always(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -242,7 +242,7 @@ begin
         where t.tgrelid = relation_id and t.tgname = 'pgtrickle_guard' and t.tgenabled <> 'A'
             and pg_has_role(c.relowner, 'USAGE'))
     then
-        execute format('alter table %s enable always trigger pgtrickle_guard', pgtrickle.printed(relation_id));
+        execute format('alter table %s enable always trigger pgtrickle_guard', pgtrickle_internal.printed(relation_id));
     end if;
 end
 $$;

@@ -4,7 +4,7 @@
 -- the xmin of the catalog row is part of the content: nothing else writes these rows.
 
 -- trigger_content: the triggers of a relation that call functions of the given schema, by name.
-create or replace function pgtrickle.trigger_content(relation_id oid, function_schema name) returns jsonb
+create or replace function pgtrickle_internal.trigger_content(relation_id oid, function_schema name) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(jsonb_object_agg(t.tgname, jsonb_build_array(t.xmin::text, t.tgenabled, t.tgtype)), '{}')
@@ -13,7 +13,7 @@ as $$
 $$;
 
 -- edge_content: the parents and the children of a relation.
-create or replace function pgtrickle.edge_content(relation_id oid) returns jsonb
+create or replace function pgtrickle_internal.edge_content(relation_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
@@ -26,7 +26,7 @@ $$;
 -- stored_content: what tells whether the rows of a relation were rewritten with other values. ALTER COLUMN TYPE
 -- writes both a new file and the row of the column. VACUUM FULL, CLUSTER and TRUNCATE write a new file only; the
 -- first two also write the row of a column whose default was not stored in every row yet, once.
-create or replace function pgtrickle.stored_content(relation_id oid, names name[]) returns jsonb
+create or replace function pgtrickle_internal.stored_content(relation_id oid, names name[]) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
@@ -36,7 +36,7 @@ as $$
 $$;
 
 -- own_content: of a stream table itself.
-create or replace function pgtrickle.own_content(relation_id oid) returns jsonb
+create or replace function pgtrickle_internal.own_content(relation_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
@@ -46,28 +46,28 @@ as $$
                 from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped),
             'rules', (select coalesce(jsonb_agg(w.rulename order by w.rulename), '[]') from pg_rewrite w
                 where w.ev_class = c.oid),
-            'guard', pgtrickle.trigger_content(c.oid, 'pgtrickle') -> 'pgtrickle_guard')
-        || pgtrickle.edge_content(c.oid)
-        || pgtrickle.stored_content(c.oid, array(select a.attname from pg_attribute a
+            'guard', pgtrickle_internal.trigger_content(c.oid, 'pgtrickle') -> 'pgtrickle_guard')
+        || pgtrickle_internal.edge_content(c.oid)
+        || pgtrickle_internal.stored_content(c.oid, array(select a.attname from pg_attribute a
             where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
     from pg_class c where c.oid = relation_id
 $$;
 
 -- source_content: of a source, or a partition or child of one, as far as the columns of these names are used.
-create or replace function pgtrickle.source_content(relation_id oid, names name[]) returns jsonb
+create or replace function pgtrickle_internal.source_content(relation_id oid, names name[]) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
             'kind', c.relkind, 'persistence', c.relpersistence,
             'is_subscribed', exists (select from pg_subscription_rel r where r.srrelid = c.oid),
-            'triggers', pgtrickle.trigger_content(c.oid, 'pgtrickle_changes'))
-        || pgtrickle.edge_content(c.oid) || pgtrickle.stored_content(c.oid, names)
+            'triggers', pgtrickle_internal.trigger_content(c.oid, 'pgtrickle_changes'))
+        || pgtrickle_internal.edge_content(c.oid) || pgtrickle_internal.stored_content(c.oid, names)
     from pg_class c where c.oid = relation_id
 $$;
 
 -- type_content: everything that decides what a value of the type is and how it is checked.
 -- A default and whether a constraint was validated do not: no value that is there changes with them.
-create or replace function pgtrickle.type_content(type_id oid) returns jsonb
+create or replace function pgtrickle_internal.type_content(type_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
@@ -89,7 +89,7 @@ as $$
 $$;
 
 -- family_content: the operators and functions of an operator family.
-create or replace function pgtrickle.family_content(family_id oid) returns jsonb
+create or replace function pgtrickle_internal.family_content(family_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
@@ -105,7 +105,7 @@ $$;
 
 -- collation_content: how a collation compares, and the versions that its library had and has.
 -- Columns that only some versions of PostgreSQL have are found by name.
-create or replace function pgtrickle.collation_content(collation_id oid) returns jsonb
+create or replace function pgtrickle_internal.collation_content(collation_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select (to_jsonb(c) - '{oid,collowner,collname,collnamespace}'::text[])
@@ -115,7 +115,7 @@ $$;
 
 -- conversions_content: casts, operators and operator classes that a query could come to use when it is parsed
 -- again: those of its types, and operators of the names it uses.
-create or replace function pgtrickle.conversions_content(types jsonb, operators jsonb) returns jsonb
+create or replace function pgtrickle_internal.conversions_content(types jsonb, operators jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object('types', types, 'operators', operators,
@@ -134,7 +134,7 @@ as $$
 $$;
 
 -- names_content: the functions that are not built in and have one of these names.
-create or replace function pgtrickle.names_content(names text) returns jsonb
+create or replace function pgtrickle_internal.names_content(names text) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(jsonb_agg(p.oid::regprocedure::text order by p.oid), '[]')
@@ -143,21 +143,21 @@ as $$
 $$;
 
 -- content_of: what an object is now, in the parts that `stored` has; null where it is gone.
-create or replace function pgtrickle.content_of(kind text, object_id oid, detail text, stored jsonb) returns jsonb
+create or replace function pgtrickle_internal.content_of(kind text, object_id oid, detail text, stored jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
     return case kind
-        when 'itself' then pgtrickle.own_content(object_id)
-        when 'source' then pgtrickle.source_content(object_id,
+        when 'itself' then pgtrickle_internal.own_content(object_id)
+        when 'source' then pgtrickle_internal.source_content(object_id,
             array(select jsonb_object_keys(stored -> 'columns')::name))
-        when 'function' then pgtrickle.function_fingerprint(object_id)
-        when 'type' then pgtrickle.type_content(object_id)
-        when 'family' then pgtrickle.family_content(object_id)
-        when 'collation' then pgtrickle.collation_content(object_id)
+        when 'function' then pgtrickle_internal.function_fingerprint(object_id)
+        when 'type' then pgtrickle_internal.type_content(object_id)
+        when 'family' then pgtrickle_internal.family_content(object_id)
+        when 'collation' then pgtrickle_internal.collation_content(object_id)
         when 'schema' then (select jsonb_build_object('name', n.nspname) from pg_namespace n where n.oid = object_id)
-        when 'names' then pgtrickle.names_content(detail)
-        when 'conversions' then pgtrickle.conversions_content(stored -> 'types', stored -> 'operators')
+        when 'names' then pgtrickle_internal.names_content(detail)
+        when 'conversions' then pgtrickle_internal.conversions_content(stored -> 'types', stored -> 'operators')
         -- views are compared as dependencies, roles by the rights that they give
         else stored
         end;
@@ -165,31 +165,31 @@ end
 $$;
 
 -- changed_ground: the objects whose content differs from what was recorded, with both.
-create or replace function pgtrickle.changed_ground(id bigint)
+create or replace function pgtrickle_internal.changed_ground(id bigint)
 returns table (kind text, object_id oid, name text, stored jsonb, present jsonb)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select g.kind, g.object_id, g.name, g.content, p.content
     from pgtrickle.pgt_ground g
-    cross join lateral (select pgtrickle.content_of(g.kind, g.object_id, g.detail, g.content)) p(content)
+    cross join lateral (select pgtrickle_internal.content_of(g.kind, g.object_id, g.detail, g.content)) p(content)
     where g.pgt_id = id and g.content is distinct from p.content
     order by g.kind, g.object_id
 $$;
 
 -- note_ground: what was compared means nothing to the stream table, so it is not compared again.
-create or replace function pgtrickle.note_ground(id bigint) returns void
+create or replace function pgtrickle_internal.note_ground(id bigint) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
     update pgtrickle.pgt_ground g set
-        version = pgtrickle.version_of(g.kind, g.object_id, g.detail),
-        content = coalesce(pgtrickle.content_of(g.kind, g.object_id, g.detail, g.content), g.content)
-    where g.pgt_id = id and g.version is distinct from pgtrickle.version_of(g.kind, g.object_id, g.detail)
+        version = pgtrickle_internal.version_of(g.kind, g.object_id, g.detail),
+        content = coalesce(pgtrickle_internal.content_of(g.kind, g.object_id, g.detail, g.content), g.content)
+    where g.pgt_id = id and g.version is distinct from pgtrickle_internal.version_of(g.kind, g.object_id, g.detail)
 $$;
 
 -- note_versions: what was compared stops the stream table; it is compared again when it changes again.
-create or replace function pgtrickle.note_versions(id bigint) returns void
+create or replace function pgtrickle_internal.note_versions(id bigint) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
-    update pgtrickle.pgt_ground g set version = pgtrickle.version_of(g.kind, g.object_id, g.detail)
+    update pgtrickle.pgt_ground g set version = pgtrickle_internal.version_of(g.kind, g.object_id, g.detail)
     where g.pgt_id = id
 $$;

@@ -4,55 +4,55 @@
 -- of all that executes as it is now, whatever the snapshot: code, types, comparisons, and who inherits from whom.
 -- A refresh asks in its snapshot, and again in the newest one before it commits. Planning takes twenty times as
 -- long as asking, so the plan must serve for all ids.
-create or replace function pgtrickle.ground_state(ids bigint[]) returns table (is_moved boolean, code bigint)
+create or replace function pgtrickle_internal.ground_state(ids bigint[]) returns table (is_moved boolean, code bigint)
 language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 begin
     return query
     with present(pgt_id, kind, object_id, stored, version, code) as (
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, 0::bigint
-        from pgtrickle.pgt_ground g left join lateral pgtrickle.own_version(g.object_id) v on true
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.own_version(g.object_id) v on true
         where g.pgt_id = any (ids) and g.kind = 'itself'
         union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, e.version
-        from pgtrickle.pgt_ground g left join lateral pgtrickle.source_ground_version(g.object_id) v on true
-        left join lateral pgtrickle.edges_version(g.object_id) e on true
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.source_ground_version(g.object_id) v on true
+        left join lateral pgtrickle_internal.edges_version(g.object_id) e on true
         where g.pgt_id = any (ids) and g.kind = 'source'
         union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, v.version
-        from pgtrickle.pgt_ground g left join lateral pgtrickle.view_version(g.object_id) v on true
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.view_version(g.object_id) v on true
         where g.pgt_id = any (ids) and g.kind = 'view'
         union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, v.version
-        from pgtrickle.pgt_ground g left join lateral pgtrickle.function_version(g.object_id) v on true
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.function_version(g.object_id) v on true
         where g.pgt_id = any (ids) and g.kind = 'function'
         union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, v.version
-        from pgtrickle.pgt_ground g left join lateral pgtrickle.type_version(g.object_id) v on true
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.type_version(g.object_id) v on true
         where g.pgt_id = any (ids) and g.kind = 'type'
         union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, v.version
-        from pgtrickle.pgt_ground g left join lateral pgtrickle.family_version(g.object_id) v on true
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.family_version(g.object_id) v on true
         where g.pgt_id = any (ids) and g.kind = 'family'
         union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, v.version
-        from pgtrickle.pgt_ground g left join lateral pgtrickle.collation_version(g.object_id) v on true
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.collation_version(g.object_id) v on true
         where g.pgt_id = any (ids) and g.kind = 'collation'
         union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, 0
-        from pgtrickle.pgt_ground g left join lateral pgtrickle.schema_version(g.object_id) v on true
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.schema_version(g.object_id) v on true
         where g.pgt_id = any (ids) and g.kind = 'schema'
         union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, v.version
-        from pgtrickle.pgt_ground g left join lateral pgtrickle.names_version(g.detail) v on true
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.names_version(g.detail) v on true
         where g.pgt_id = any (ids) and g.kind = 'names'
         union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, v.version
-        from pgtrickle.pgt_ground g cross join pgtrickle.conversions_version() v
+        from pgtrickle.pgt_ground g cross join pgtrickle_internal.conversions_version() v
         where g.pgt_id = any (ids) and g.kind = 'conversions'
         union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, 0
-        from pgtrickle.pgt_ground g cross join pgtrickle.roles_version() v
+        from pgtrickle.pgt_ground g cross join pgtrickle_internal.roles_version() v
         where g.pgt_id = any (ids) and g.kind = 'roles'
     )
     select coalesce(bool_or(p.stored is distinct from p.version), false)
@@ -65,7 +65,7 @@ $$;
 -- moved_ground: the stream tables that rely on anything with another version than recorded, and those whose
 -- ground was never recorded. Each object is asked about once, however many stream tables share it. Other joins
 -- than nested loops would compute the versions of everything that is in the catalogs.
-create or replace function pgtrickle.moved_ground() returns setof bigint
+create or replace function pgtrickle_internal.moved_ground() returns setof bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp set enable_hashjoin = off set enable_mergejoin = off
 as $$
 begin
@@ -74,37 +74,37 @@ begin
         select distinct g.kind, g.object_id, g.detail, g.version from pgtrickle.pgt_ground g
     ),
     moved as materialized (
-        select o.* from objects o left join lateral pgtrickle.own_version(o.object_id) v on true
+        select o.* from objects o left join lateral pgtrickle_internal.own_version(o.object_id) v on true
         where o.kind = 'itself' and o.version is distinct from v.version
         union all
-        select o.* from objects o left join lateral pgtrickle.source_ground_version(o.object_id) v on true
+        select o.* from objects o left join lateral pgtrickle_internal.source_ground_version(o.object_id) v on true
         where o.kind = 'source' and o.version is distinct from v.version
         union all
-        select o.* from objects o left join lateral pgtrickle.view_version(o.object_id) v on true
+        select o.* from objects o left join lateral pgtrickle_internal.view_version(o.object_id) v on true
         where o.kind = 'view' and o.version is distinct from v.version
         union all
-        select o.* from objects o left join lateral pgtrickle.function_version(o.object_id) v on true
+        select o.* from objects o left join lateral pgtrickle_internal.function_version(o.object_id) v on true
         where o.kind = 'function' and o.version is distinct from v.version
         union all
-        select o.* from objects o left join lateral pgtrickle.type_version(o.object_id) v on true
+        select o.* from objects o left join lateral pgtrickle_internal.type_version(o.object_id) v on true
         where o.kind = 'type' and o.version is distinct from v.version
         union all
-        select o.* from objects o left join lateral pgtrickle.family_version(o.object_id) v on true
+        select o.* from objects o left join lateral pgtrickle_internal.family_version(o.object_id) v on true
         where o.kind = 'family' and o.version is distinct from v.version
         union all
-        select o.* from objects o left join lateral pgtrickle.collation_version(o.object_id) v on true
+        select o.* from objects o left join lateral pgtrickle_internal.collation_version(o.object_id) v on true
         where o.kind = 'collation' and o.version is distinct from v.version
         union all
-        select o.* from objects o left join lateral pgtrickle.schema_version(o.object_id) v on true
+        select o.* from objects o left join lateral pgtrickle_internal.schema_version(o.object_id) v on true
         where o.kind = 'schema' and o.version is distinct from v.version
         union all
-        select o.* from objects o left join lateral pgtrickle.names_version(o.detail) v on true
+        select o.* from objects o left join lateral pgtrickle_internal.names_version(o.detail) v on true
         where o.kind = 'names' and o.version is distinct from v.version
         union all
-        select o.* from objects o cross join pgtrickle.conversions_version() v
+        select o.* from objects o cross join pgtrickle_internal.conversions_version() v
         where o.kind = 'conversions' and o.version is distinct from v.version
         union all
-        select o.* from objects o cross join pgtrickle.roles_version() v
+        select o.* from objects o cross join pgtrickle_internal.roles_version() v
         where o.kind = 'roles' and o.version is distinct from v.version
     )
     select g.pgt_id from moved m join pgtrickle.pgt_ground g on g.object_id = m.object_id and g.kind = m.kind
@@ -117,7 +117,7 @@ $$;
 
 -- poll_ground: the same, unless no transaction has ended since the snapshot `seen`: then nothing can have changed.
 -- Where roles or conversions have changed, which all stream tables share, those that do not care are settled here.
-create or replace function pgtrickle.poll_ground(seen text) returns table (snapshot text, moved bigint[])
+create or replace function pgtrickle_internal.poll_ground(seen text) returns table (snapshot text, moved bigint[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -126,18 +126,18 @@ begin
         return next;
         return;
     end if;
-    perform pgtrickle.settle_shared_ground();
-    moved := array(select m.id from pgtrickle.moved_ground() m(id) order by m.id);
+    perform pgtrickle_internal.settle_shared_ground();
+    moved := array(select m.id from pgtrickle_internal.moved_ground() m(id) order by m.id);
     return next;
 end
 $$;
 
 -- settle_shared_ground: record the present version of what all stream tables share where it means nothing to them.
-create or replace function pgtrickle.settle_shared_ground() returns void
+create or replace function pgtrickle_internal.settle_shared_ground() returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    present bigint := (select v.version from pgtrickle.roles_version() v);
+    present bigint := (select v.version from pgtrickle_internal.roles_version() v);
 begin
     if exists (select from pgtrickle.pgt_ground g where g.kind = 'roles' having min(g.version) <> present
             or max(g.version) <> present) then
@@ -145,17 +145,17 @@ begin
         from pgtrickle.pgt_stream_tables s
         where g.kind = 'roles' and g.version is distinct from present and s.pgt_id = g.pgt_id
             and s.ground_error is null
-            and not exists (select from pgtrickle.lost_rights(g.pgt_id))
-            and not exists (select from pgtrickle.lost_own_rights(g.pgt_id));
+            and not exists (select from pgtrickle_internal.lost_rights(g.pgt_id))
+            and not exists (select from pgtrickle_internal.lost_own_rights(g.pgt_id));
     end if;
-    present := (select v.version from pgtrickle.conversions_version() v);
+    present := (select v.version from pgtrickle_internal.conversions_version() v);
     if exists (select from pgtrickle.pgt_ground g where g.kind = 'conversions' having min(g.version) <> present
             or max(g.version) <> present) then
         update pgtrickle.pgt_ground g set version = present
         from pgtrickle.pgt_stream_tables s
         where g.kind = 'conversions' and g.version is distinct from present and s.pgt_id = g.pgt_id
             and s.ground_error is null
-            and g.content = pgtrickle.content_of(g.kind, g.object_id, g.detail, g.content);
+            and g.content = pgtrickle_internal.content_of(g.kind, g.object_id, g.detail, g.content);
     end if;
 end
 $$;

@@ -7,7 +7,7 @@
 
 -- own_version: of a stream table itself. Its first child and its first rule are marked in pg_class, becoming a
 -- child is counted in pg_attribute; so three catalogs are enough for nearly all.
-create or replace function pgtrickle.own_version(relation_id oid) returns table (version bigint)
+create or replace function pgtrickle_internal.own_version(relation_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
     select hash_record_extended(row(c.xmin, c.ctid), 1)
@@ -26,7 +26,7 @@ $$;
 
 -- source_ground_version: of a source, or of a partition or child of one: also its keys, its edges to parents and
 -- children, and whether a subscription writes to it.
-create or replace function pgtrickle.source_ground_version(relation_id oid) returns table (version bigint)
+create or replace function pgtrickle_internal.source_ground_version(relation_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
     select hash_record_extended(row(c.xmin, c.ctid), 1)
@@ -47,13 +47,13 @@ $$;
 
 -- edges_version: of the edges from a relation to its children alone. PostgreSQL plans with the newest edges
 -- whatever the snapshot of the query.
-create or replace function pgtrickle.edges_version(relation_id oid) returns table (version bigint)
+create or replace function pgtrickle_internal.edges_version(relation_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
     select bit_xor(hash_record_extended(row(h.xmin, h.ctid), 6)) from pg_inherits h where h.inhparent = relation_id
 $$;
 
-create or replace function pgtrickle.view_version(relation_id oid) returns table (version bigint)
+create or replace function pgtrickle_internal.view_version(relation_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
     select hash_record_extended(row(c.xmin, c.ctid), 1)
@@ -62,7 +62,7 @@ as $$
     from pg_class c where c.oid = relation_id
 $$;
 
-create or replace function pgtrickle.function_version(function_id oid) returns table (version bigint)
+create or replace function pgtrickle_internal.function_version(function_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
     select hash_record_extended(row(p.xmin, p.ctid), 1)
@@ -72,7 +72,7 @@ as $$
 $$;
 
 -- type_version: labels of an enum, attributes of a composite type, constraints of a domain, parts of a range.
-create or replace function pgtrickle.type_version(type_id oid) returns table (version bigint)
+create or replace function pgtrickle_internal.type_version(type_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
     select hash_record_extended(row(t.xmin, t.ctid), 1)
@@ -88,7 +88,7 @@ as $$
 $$;
 
 -- family_version: how values of a type are compared: an operator family with its operators and functions.
-create or replace function pgtrickle.family_version(family_id oid) returns table (version bigint)
+create or replace function pgtrickle_internal.family_version(family_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
     select hash_record_extended(row(f.xmin, f.ctid), 1)
@@ -100,7 +100,7 @@ as $$
 $$;
 
 -- collation_version: also the version that the library of the operating system has now.
-create or replace function pgtrickle.collation_version(collation_id oid) returns table (version bigint)
+create or replace function pgtrickle_internal.collation_version(collation_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
     select hash_record_extended(row(c.xmin, c.ctid), 1)
@@ -108,13 +108,13 @@ as $$
     from pg_collation c where c.oid = collation_id
 $$;
 
-create or replace function pgtrickle.schema_version(schema_id oid) returns table (version bigint)
+create or replace function pgtrickle_internal.schema_version(schema_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$ select hash_record_extended(row(n.xmin, n.ctid), 1) from pg_namespace n where n.oid = schema_id $$;
 
 -- names_version: of all functions that are not built in and have one of these names, which stand on lines
 -- of their own. A new one may fit a call better than the one that is meant.
-create or replace function pgtrickle.names_version(names text) returns table (version bigint)
+create or replace function pgtrickle_internal.names_version(names text) returns table (version bigint)
 language sql stable rows 1
 as $$
     select coalesce(bit_xor(hash_record_extended(row(p.oid, p.proargtypes::text), 1)), 0)
@@ -123,7 +123,7 @@ as $$
 $$;
 
 -- conversions_version: of all casts, operators and operator classes that are not built in.
-create or replace function pgtrickle.conversions_version() returns table (version bigint)
+create or replace function pgtrickle_internal.conversions_version() returns table (version bigint)
 language sql stable rows 1
 as $$
     select coalesce((select bit_xor(hash_record_extended(row(k.xmin, k.ctid), 1)) from pg_cast k
@@ -135,7 +135,7 @@ as $$
 $$;
 
 -- roles_version: of memberships and of the attributes that give rights. pg_authid is not for everybody.
-create or replace function pgtrickle.roles_version() returns table (version bigint)
+create or replace function pgtrickle_internal.roles_version() returns table (version bigint)
 language sql stable rows 1
 as $$
     select coalesce((select bit_xor(hash_record_extended(row(m.xmin, m.ctid), 1)) from pg_auth_members m), 0)
@@ -144,22 +144,22 @@ as $$
 $$;
 
 -- version_of: the version that an object has now; null where it is gone, or other objects tell.
-create or replace function pgtrickle.version_of(kind text, object_id oid, detail text) returns bigint
+create or replace function pgtrickle_internal.version_of(kind text, object_id oid, detail text) returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
     return case kind
-        when 'itself' then (select v.version from pgtrickle.own_version(object_id) v)
-        when 'source' then (select v.version from pgtrickle.source_ground_version(object_id) v)
-        when 'view' then (select v.version from pgtrickle.view_version(object_id) v)
-        when 'function' then (select v.version from pgtrickle.function_version(object_id) v)
-        when 'type' then (select v.version from pgtrickle.type_version(object_id) v)
-        when 'family' then (select v.version from pgtrickle.family_version(object_id) v)
-        when 'collation' then (select v.version from pgtrickle.collation_version(object_id) v)
-        when 'schema' then (select v.version from pgtrickle.schema_version(object_id) v)
-        when 'names' then (select v.version from pgtrickle.names_version(detail) v)
-        when 'conversions' then (select v.version from pgtrickle.conversions_version() v)
-        when 'roles' then (select v.version from pgtrickle.roles_version() v)
+        when 'itself' then (select v.version from pgtrickle_internal.own_version(object_id) v)
+        when 'source' then (select v.version from pgtrickle_internal.source_ground_version(object_id) v)
+        when 'view' then (select v.version from pgtrickle_internal.view_version(object_id) v)
+        when 'function' then (select v.version from pgtrickle_internal.function_version(object_id) v)
+        when 'type' then (select v.version from pgtrickle_internal.type_version(object_id) v)
+        when 'family' then (select v.version from pgtrickle_internal.family_version(object_id) v)
+        when 'collation' then (select v.version from pgtrickle_internal.collation_version(object_id) v)
+        when 'schema' then (select v.version from pgtrickle_internal.schema_version(object_id) v)
+        when 'names' then (select v.version from pgtrickle_internal.names_version(detail) v)
+        when 'conversions' then (select v.version from pgtrickle_internal.conversions_version() v)
+        when 'roles' then (select v.version from pgtrickle_internal.roles_version() v)
         end;
 end
 $$;

@@ -18,7 +18,7 @@ end
 $$;
 
 -- is_hashable: whether values of a type can be hashed as part of a row.
-create or replace function pgtrickle.is_hashable(type_id oid) returns boolean
+create or replace function pgtrickle_internal.is_hashable(type_id oid) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -26,16 +26,16 @@ declare
 begin
     select * into strict t from pg_type where oid = type_id;
     if t.typtype = 'd' then
-        return pgtrickle.is_hashable(t.typbasetype);
+        return pgtrickle_internal.is_hashable(t.typbasetype);
     elsif t.typtype = 'e' then
         return true;
     elsif t.typtype in ('r', 'm') then
-        return (select pgtrickle.is_hashable(rngsubtype) from pg_range where type_id in (rngtypid, rngmultitypid));
+        return (select pgtrickle_internal.is_hashable(rngsubtype) from pg_range where type_id in (rngtypid, rngmultitypid));
     elsif t.typtype = 'c' then
-        return (select coalesce(bool_and(pgtrickle.is_hashable(atttypid)), true)
+        return (select coalesce(bool_and(pgtrickle_internal.is_hashable(atttypid)), true)
             from pg_attribute where attrelid = t.typrelid and attnum > 0 and not attisdropped);
     elsif t.typcategory = 'A' and t.typelem <> 0 then
-        return pgtrickle.is_hashable(t.typelem);
+        return pgtrickle_internal.is_hashable(t.typelem);
     end if;
     return exists (
         select from pg_opclass o join pg_am m on m.oid = o.opcmethod and m.amname = 'hash'
@@ -49,15 +49,15 @@ $$;
 
 -- match_columns: each column of a table as SQL whose value can be hashed, letter by letter where its
 -- collation takes different texts for equal: which of them stands there is seen by readers.
-create or replace function pgtrickle.match_columns(relation_id oid) returns text[]
+create or replace function pgtrickle_internal.match_columns(relation_id oid) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select array_agg(case
         -- their text depends on nothing else, and nobody but a superuser can define a cast for them
-        when not pgtrickle.is_hashable(atttypid) and pgtrickle.base_type(atttypid)::regtype = any (
+        when not pgtrickle_internal.is_hashable(atttypid) and pgtrickle_internal.base_type(atttypid)::regtype = any (
                 '{json,xml,tsvector,tsquery,bit,varbit,jsonpath,pg_snapshot}'::regtype[])
             then format('(%I)::text', attname)
-        when not pgtrickle.is_hashable(atttypid) then format('pgtrickle.value_text(%I)', attname)
+        when not pgtrickle_internal.is_hashable(atttypid) then format('pgtrickle_internal.value_text(%I)', attname)
         when not coalesce(collisdeterministic, true) then format('(%I collate pg_catalog."C")', attname)
         else format('%I', attname) end order by attnum)
     from pg_attribute left join pg_collation c on c.oid = attcollation
@@ -66,7 +66,7 @@ $$;
 
 -- create_row_index: the index by which a refresh finds whole rows. Runs as the owner of the table.
 -- Where a column cannot be part of an index the table goes without; a refresh then reads it all.
-create or replace function pgtrickle.create_row_index(relation_id oid) returns void
+create or replace function pgtrickle_internal.create_row_index(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -85,8 +85,8 @@ begin
         number := number + 1;
     end loop;
     execute format('create index %I on %s (hash_record_extended(row(%s), 0))', index_name,
-        pgtrickle.printed(relation_id), array_to_string(pgtrickle.match_columns(relation_id), ', '));
+        pgtrickle_internal.printed(relation_id), array_to_string(pgtrickle_internal.match_columns(relation_id), ', '));
 exception when invalid_object_definition or feature_not_supported or undefined_function then
-    raise notice '%', format('%s gets no index on whole rows: %s', pgtrickle.printed(relation_id), sqlerrm);
+    raise notice '%', format('%s gets no index on whole rows: %s', pgtrickle_internal.printed(relation_id), sqlerrm);
 end
 $$;

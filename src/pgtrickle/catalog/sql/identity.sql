@@ -7,7 +7,7 @@
 -- keeps all of them, and with them all OIDs and transaction ids: it is a failover, and goes on.
 
 -- system_identifier: that of the server; null where the caller may not call pg_control_system().
-create or replace function pgtrickle.system_identifier() returns bigint
+create or replace function pgtrickle_internal.system_identifier() returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -19,7 +19,7 @@ $$;
 
 -- timeline: which line of history the server writes; null on a standby, or where the server does not say.
 -- A standby that is promoted begins another one.
-create or replace function pgtrickle.timeline() returns text
+create or replace function pgtrickle_internal.timeline() returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -33,21 +33,21 @@ end
 $$;
 
 -- present_identity: the identity of the database as it is now.
-create or replace function pgtrickle.present_identity()
+create or replace function pgtrickle_internal.present_identity()
 returns table (system_identifier bigint, database_id oid, catalog_id oid, marker text)
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
-    select pgtrickle.system_identifier(), d.oid, v.tableoid, v.xmin::text
+    select pgtrickle_internal.system_identifier(), d.oid, v.tableoid, v.xmin::text
     from pg_database d, pgtrickle.pgt_schema_version v
     where d.datname = current_database() and v.version = 1
 $$;
 
 -- has_moved: whether the identity of the database is not the one that is stored.
-create or replace function pgtrickle.has_moved() returns boolean
+create or replace function pgtrickle_internal.has_moved() returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select not exists (
-        select from pgtrickle.pgt_identity i join pgtrickle.present_identity() p
+        select from pgtrickle.pgt_identity i join pgtrickle_internal.present_identity() p
             on p.database_id = i.database_id and p.catalog_id = i.catalog_id and p.marker = i.marker
                 and coalesce(p.system_identifier = i.system_identifier, true))
 $$;
@@ -58,11 +58,11 @@ create or replace function pgtrickle.is_copy() returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select (exists (select from pgtrickle.pgt_stream_tables) or exists (select from pgtrickle.pgt_sources))
-        and pgtrickle.has_moved()
+        and pgtrickle_internal.has_moved()
 $$;
 
 -- check_not_copy: refuse to act in a copy: its OIDs belong to other tables.
-create or replace function pgtrickle.check_not_copy() returns void
+create or replace function pgtrickle_internal.check_not_copy() returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -76,24 +76,24 @@ end
 $$;
 
 -- adopt_identity: store the identity of this database. Runs as the sidecar's role.
-create or replace function pgtrickle.adopt_identity() returns void
+create or replace function pgtrickle_internal.adopt_identity() returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
     insert into pgtrickle.pgt_identity as i (system_identifier, database_id, catalog_id, marker)
-    select p.system_identifier, p.database_id, p.catalog_id, p.marker from pgtrickle.present_identity() p
+    select p.system_identifier, p.database_id, p.catalog_id, p.marker from pgtrickle_internal.present_identity() p
     on conflict (is_only) do update set system_identifier = excluded.system_identifier,
         database_id = excluded.database_id, catalog_id = excluded.catalog_id, marker = excluded.marker,
         bound_at = excluded.bound_at
 $$;
 
 -- settle_identity: before the first stream table of an empty installation, adopt the identity it finds.
-create or replace function pgtrickle.settle_identity() returns void
+create or replace function pgtrickle_internal.settle_identity() returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform pgtrickle.check_not_copy();
-    if pgtrickle.has_moved() then
-        perform pgtrickle.adopt_identity();
+    perform pgtrickle_internal.check_not_copy();
+    if pgtrickle_internal.has_moved() then
+        perform pgtrickle_internal.adopt_identity();
     end if;
 end
 $$;
@@ -106,34 +106,34 @@ as $$
     select concat_ws(' ', (select max(v.version) from pgtrickle.pgt_schema_version v),
         case when pgtrickle.is_copy() then 'copy' else 'original' end,
         (select concat_ws('/', coalesce(p.system_identifier::text, '-'), p.database_id, p.catalog_id, p.marker,
-            coalesce(pgtrickle.timeline(), '-')) from pgtrickle.present_identity() p))
+            coalesce(pgtrickle_internal.timeline(), '-')) from pgtrickle_internal.present_identity() p))
 $$;
 
 -- is_guarded: whether a table has the trigger that pgtrickle gives to its stream tables.
-create or replace function pgtrickle.is_guarded(relation_id oid) returns boolean
+create or replace function pgtrickle_internal.is_guarded(relation_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select exists (
         select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
         where t.tgrelid = relation_id and t.tgname = 'pgtrickle_guard'
-            and p.pronamespace = 'pgtrickle'::regnamespace and p.proname = 'refuse_direct_write')
+            and p.pronamespace in ('pgtrickle'::regnamespace, 'pgtrickle_internal'::regnamespace) and p.proname = 'refuse_direct_write')
 $$;
 
 -- bound_relation: the table of a stream table, if it is certain that it is its table; otherwise null.
 -- Its OID must be that of a table with its name, or with our guard, and not come from another database.
-create or replace function pgtrickle.bound_relation(id bigint) returns oid
+create or replace function pgtrickle_internal.bound_relation(id bigint) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select c.oid
     from pgtrickle.pgt_stream_tables s
     join pg_class c on c.oid = s.pgt_relid and c.relkind = 'r'
     join pg_namespace n on n.oid = c.relnamespace
-    where s.pgt_id = id and ((n.nspname, c.relname) = (s.pgt_schema, s.pgt_name) or pgtrickle.is_guarded(c.oid))
+    where s.pgt_id = id and ((n.nspname, c.relname) = (s.pgt_schema, s.pgt_name) or pgtrickle_internal.is_guarded(c.oid))
         and not pgtrickle.is_copy()
 $$;
 
 -- named_relation: the table that has the name of a stream table now, whatever it is; null if there is none.
-create or replace function pgtrickle.named_relation(id bigint) returns oid
+create or replace function pgtrickle_internal.named_relation(id bigint) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select c.oid
@@ -144,9 +144,9 @@ as $$
 $$;
 
 -- shown_name: a stream table as messages name it: as its table is called now, or as it was when last seen.
-create or replace function pgtrickle.shown_name(id bigint) returns text
+create or replace function pgtrickle_internal.shown_name(id bigint) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select coalesce(pgtrickle.printed(pgtrickle.bound_relation(s.pgt_id)), format('%I.%I', s.pgt_schema, s.pgt_name))
+    select coalesce(pgtrickle_internal.printed(pgtrickle_internal.bound_relation(s.pgt_id)), format('%I.%I', s.pgt_schema, s.pgt_name))
     from pgtrickle.pgt_stream_tables s where s.pgt_id = id
 $$;

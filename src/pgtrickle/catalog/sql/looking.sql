@@ -1,7 +1,7 @@
 -- looking: what stream tables there are and how they fare. Everybody may look; texts of errors, which
 -- may quote data, are for the owner. Views run with the rights of their owner and know who is asking.
 
-create or replace function pgtrickle.may_see_errors(owner_id oid) returns boolean
+create or replace function pgtrickle_internal.may_see_errors(owner_id oid) returns boolean
 language sql stable as $$
     select pg_catalog.pg_has_role(owner_id, 'USAGE') or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE')
 $$;
@@ -9,8 +9,8 @@ $$;
 create or replace view pgtrickle.visible_history as
 select h.refresh_id, h.pgt_id, h.data_timestamp, h.start_time, h.end_time, h.action, h.status,
     h.rows_inserted, h.rows_deleted, h.delta_row_count, h.duration_ms,
-    case when pgtrickle.may_see_errors(s.pgt_owner) then h.reason end as reason,
-    case when pgtrickle.may_see_errors(s.pgt_owner) then h.error_message end as error_message, h.initiated_by
+    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then h.reason end as reason,
+    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then h.error_message end as error_message, h.initiated_by
 from pgtrickle.pgt_refresh_history h join pgtrickle.pgt_stream_tables s on s.pgt_id = h.pgt_id;
 
 create or replace view pgtrickle.stream_tables_info as
@@ -18,8 +18,8 @@ select s.pgt_id, coalesce(n.nspname, s.pgt_schema) as pgt_schema, coalesce(c.rel
     pg_catalog.pg_get_userbyid(coalesce(c.relowner, s.pgt_owner)) as owner, s.defining_query, s.schedule,
     s.refresh_mode, s.effective_refresh_mode, s.downgrade_reason, s.status, s.is_populated,
     s.data_timestamp, now() - s.data_timestamp as staleness, s.last_refresh_at, s.consecutive_errors,
-    case when pgtrickle.may_see_errors(s.pgt_owner) then s.last_error end as last_error, s.retry_at,
-    s.needs_reinit, case when pgtrickle.may_see_errors(s.pgt_owner) then s.reinit_reason end as reinit_reason,
+    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then s.last_error end as last_error, s.retry_at,
+    s.needs_reinit, case when pgtrickle_internal.may_see_errors(s.pgt_owner) then s.reinit_reason end as reinit_reason,
     s.refresh_tier, s.cdc_mode, s.append_only, s.pooler_compatibility_mode, s.created_at,
     s.refresh_timeout, s.on_divergence, s.repairs, s.last_repair_at
 from pgtrickle.pgt_stream_tables s
@@ -44,7 +44,7 @@ as $$
     select h.refresh_id, h.data_timestamp, h.start_time, h.end_time, h.action, h.status, h.rows_inserted,
         h.rows_deleted, h.duration_ms, h.error_message
     from pgtrickle.visible_history h
-    where h.pgt_id = pgtrickle.stream_table(name)
+    where h.pgt_id = pgtrickle_internal.stream_table(name)
     order by h.refresh_id desc limit greatest(max_rows, 0)
 $$;
 
@@ -52,7 +52,7 @@ create or replace function pgtrickle.get_staleness(name text) returns double pre
 language sql stable
 as $$
     select extract(epoch from i.staleness)::double precision
-    from pgtrickle.stream_tables_info i where i.pgt_id = pgtrickle.stream_table(name)
+    from pgtrickle.stream_tables_info i where i.pgt_id = pgtrickle_internal.stream_table(name)
 $$;
 
 create or replace function pgtrickle.explain_refresh_mode(name text) returns table (
@@ -60,19 +60,19 @@ create or replace function pgtrickle.explain_refresh_mode(name text) returns tab
 language sql stable
 as $$
     select i.refresh_mode, i.effective_refresh_mode, i.downgrade_reason
-    from pgtrickle.stream_tables_info i where i.pgt_id = pgtrickle.stream_table(name)
+    from pgtrickle.stream_tables_info i where i.pgt_id = pgtrickle_internal.stream_table(name)
 $$;
 
 create or replace function pgtrickle.list_sources(name text) returns table (
     source_table text, source_oid oid, source_type text, cdc_mode text, columns_used text[])
 language sql stable
 as $$
-    select coalesce(case when not (select pgtrickle.is_copy()) then pgtrickle.printed(d.source_relid) end,
+    select coalesce(case when not (select pgtrickle.is_copy()) then pgtrickle_internal.printed(d.source_relid) end,
             case d.source_type when 'function' then d.source_name
                 else pg_catalog.format('%I.%I', d.source_schema, d.source_name) end),
         d.source_relid, d.source_type, d.cdc_mode, d.columns_used
     from pgtrickle.pgt_dependencies d
-    where d.pgt_id = pgtrickle.stream_table(name)
+    where d.pgt_id = pgtrickle_internal.stream_table(name)
     order by d.source_type, 1
 $$;
 
@@ -90,7 +90,7 @@ begin
         return;
     end if;
     for reading in
-        select pgtrickle.printed(s.pgt_relid) as reader, pgtrickle.printed(d.source_relid) as source,
+        select pgtrickle_internal.printed(s.pgt_relid) as reader, pgtrickle_internal.printed(d.source_relid) as source,
             d.source_relid as source_id, d.cdc_mode as mode,
             case when d.source_type = 'stream_table' then coalesce(s.upstream_frontier, s.frontier)
                 else s.frontier end as seen
@@ -123,11 +123,11 @@ create or replace function pgtrickle.trigger_inventory() returns table (
     is_enabled boolean, fires_for_replication boolean)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select pgtrickle.printed(s.source_relid), s.source_relid, pgtrickle.printed(w.relation_id), w.trigger_name::text,
+    select pgtrickle_internal.printed(s.source_relid), s.source_relid, pgtrickle_internal.printed(w.relation_id), w.trigger_name::text,
         w.event, w.trigger_id is not null, coalesce(w.enabled <> 'D', false), coalesce(w.enabled in ('A', 'R'), false)
     from pgtrickle.pgt_sources s
-    cross join lateral pgtrickle.wanted_triggers(s.source_relid,
-        case s.trigger_level when 'none' then 'none' else pgtrickle.trigger_level(s.source_relid) end) w
+    cross join lateral pgtrickle_internal.wanted_triggers(s.source_relid,
+        case s.trigger_level when 'none' then 'none' else pgtrickle_internal.trigger_level(s.source_relid) end) w
     where exists (select from pg_class c where c.oid = s.source_relid) and not (select pgtrickle.is_copy())
     order by 1, 3, 5
 $$;

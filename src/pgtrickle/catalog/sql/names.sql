@@ -1,12 +1,24 @@
 -- names: how the functions read and write names.
 
+-- The schema of helpers may have been dropped. Nobody else may own it: they could replace what is in it.
+do $$
+begin
+    if to_regnamespace('pgtrickle_internal') is null then
+        create schema pgtrickle_internal;
+    elsif (select n.nspowner <> current_user::regrole from pg_catalog.pg_namespace n where n.nspname = 'pgtrickle_internal') then
+        raise exception 'the schema pgtrickle_internal belongs to somebody else' using
+            errcode = 'insufficient_privilege', hint = 'Drop it.';
+    end if;
+end
+$$;
+
 -- sidecar_role: the role that owns the schemas, for whom the sidecar runs.
 create or replace function pgtrickle.sidecar_role() returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select nspowner from pg_namespace where nspname = 'pgtrickle' $$;
 
 -- printed: the name of a relation as one writes it in SQL, always with its schema.
-create or replace function pgtrickle.printed(relation oid) returns text
+create or replace function pgtrickle_internal.printed(relation oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select format('%I.%I', n.nspname, c.relname)
@@ -16,7 +28,7 @@ $$;
 
 -- name_parts: the parts of 'name' or 'schema.name', quoted the way SQL quotes.
 -- Raises 42602 for anything else.
-create or replace function pgtrickle.name_parts(given text) returns text[]
+create or replace function pgtrickle_internal.name_parts(given text) returns text[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -41,11 +53,11 @@ $$;
 
 -- new_name: schema and name of a table to be created; without a schema, where the caller creates tables.
 -- Runs as the caller, under the caller's search_path.
-create or replace function pgtrickle.new_name(given text) returns text[]
+create or replace function pgtrickle_internal.new_name(given text) returns text[]
 language plpgsql stable
 as $$
 declare
-    parts text[] := pgtrickle.name_parts(given);
+    parts text[] := pgtrickle_internal.name_parts(given);
 begin
     if pg_catalog.cardinality(parts) = 2 then
         return parts;
@@ -61,11 +73,11 @@ $$;
 
 -- find_stream_table: the id of a stream table, or null. A bare name is resolved by the caller's search_path.
 -- A stream table whose table was dropped is still found by the name it had.
-create or replace function pgtrickle.find_stream_table(given text) returns bigint
+create or replace function pgtrickle_internal.find_stream_table(given text) returns bigint
 language plpgsql stable
 as $$
 declare
-    parts text[] := pgtrickle.name_parts(given);
+    parts text[] := pgtrickle_internal.name_parts(given);
     printed_name text;
     found_id bigint;
 begin
@@ -80,7 +92,7 @@ begin
         where s.pgt_name = parts[pg_catalog.cardinality(parts)]
             and s.pgt_schema = any (case when pg_catalog.cardinality(parts) = 2
                 then array[parts[1]::name] else pg_catalog.current_schemas(false) end)
-            and pgtrickle.bound_relation(s.pgt_id) is null
+            and pgtrickle_internal.bound_relation(s.pgt_id) is null
         order by pg_catalog.array_position(pg_catalog.current_schemas(false), s.pgt_schema)
         limit 1;
     end if;
@@ -89,11 +101,11 @@ end
 $$;
 
 -- stream_table: like find_stream_table, but there must be one.
-create or replace function pgtrickle.stream_table(given text) returns bigint
+create or replace function pgtrickle_internal.stream_table(given text) returns bigint
 language plpgsql stable
 as $$
 declare
-    found_id bigint := pgtrickle.find_stream_table(given);
+    found_id bigint := pgtrickle_internal.find_stream_table(given);
 begin
     if found_id is null then
         raise exception '%', pg_catalog.format('there is no stream table %s', given) using

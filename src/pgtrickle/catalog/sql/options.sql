@@ -36,7 +36,7 @@ end
 $$;
 
 -- one_of: the value as the catalog writes it, if it is one of those allowed.
-create or replace function pgtrickle.one_of(option text, value text, allowed text[]) returns text
+create or replace function pgtrickle_internal.one_of(option text, value text, allowed text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -86,7 +86,7 @@ end
 $$;
 
 -- options: everything asked for, checked, as the catalog stores it; what is null was not asked for.
-create or replace function pgtrickle.options(
+create or replace function pgtrickle_internal.options(
     schedule text, refresh_mode text, initialize boolean, diamond_consistency text,
     diamond_schedule_policy text, cdc_mode text, append_only boolean, pooler_compatibility_mode boolean,
     tier text default null, refresh_timeout text default null, on_divergence text default null
@@ -102,25 +102,25 @@ begin
     end if;
     return jsonb_build_object(
         'schedule', coalesce(lower(btrim(schedule, E' \t\n\r')), 'manual'),
-        'refresh_mode', pgtrickle.one_of('refresh_mode', refresh_mode, '{AUTO,DIFFERENTIAL,FULL}'),
+        'refresh_mode', pgtrickle_internal.one_of('refresh_mode', refresh_mode, '{AUTO,DIFFERENTIAL,FULL}'),
         'initialize', initialize,
         'diamond_consistency',
-            pgtrickle.one_of('diamond_consistency', diamond_consistency, '{none,atomic}'),
+            pgtrickle_internal.one_of('diamond_consistency', diamond_consistency, '{none,atomic}'),
         'diamond_schedule_policy',
-            pgtrickle.one_of('diamond_schedule_policy', diamond_schedule_policy, '{fastest,slowest}'),
-        'cdc_mode', pgtrickle.one_of('cdc_mode', cdc_mode, '{auto,trigger}'),
+            pgtrickle_internal.one_of('diamond_schedule_policy', diamond_schedule_policy, '{fastest,slowest}'),
+        'cdc_mode', pgtrickle_internal.one_of('cdc_mode', cdc_mode, '{auto,trigger}'),
         'append_only', append_only,
         'pooler_compatibility_mode', pooler_compatibility_mode,
-        'refresh_tier', pgtrickle.one_of('tier', tier, '{hot,warm,cold,frozen}'),
+        'refresh_tier', pgtrickle_internal.one_of('tier', tier, '{hot,warm,cold,frozen}'),
         'refresh_timeout', pgtrickle.timeout_seconds('refresh_timeout', refresh_timeout),
-        'on_divergence', pgtrickle.one_of('on_divergence', on_divergence, '{repair,stop}')
+        'on_divergence', pgtrickle_internal.one_of('on_divergence', on_divergence, '{repair,stop}')
     );
 end
 $$;
 
 -- session_settings: what the meaning of a query depends on, as it is in the caller's session.
 -- The names are fixed here; the sidecar applies no others (postgres/settings.py has the same list).
-create or replace function pgtrickle.session_settings() returns jsonb
+create or replace function pgtrickle_internal.session_settings() returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_object_agg(name, current_setting(name))

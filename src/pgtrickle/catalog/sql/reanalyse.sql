@@ -1,19 +1,19 @@
 -- reanalyse: look at the query of a stream table again, after something it relies on has changed.
 -- Run by the sidecar, as its own role, in a transaction of its own. Raises if the query cannot be
 -- followed any more; otherwise dependencies, buffers and triggers fit it again, and it is to be reloaded.
-create or replace function pgtrickle.reanalyse(id bigint, reason text) returns void
+create or replace function pgtrickle_internal.reanalyse(id bigint, reason text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     query_view oid;
 begin
-    perform pgtrickle.check_not_copy();
+    perform pgtrickle_internal.check_not_copy();
     perform from pgtrickle.pgt_stream_tables s where s.pgt_id = id for update;
-    perform pgtrickle.restore_guard(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
-    perform pgtrickle.repair_sources_of(id);
-    query_view := pgtrickle.view_of_stored(id);
-    perform pgtrickle.adopt_query(id, query_view);
-    perform pgtrickle.drop_view(query_view);
+    perform pgtrickle_internal.restore_guard(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
+    perform pgtrickle_internal.repair_sources_of(id);
+    query_view := pgtrickle_internal.view_of_stored(id);
+    perform pgtrickle_internal.adopt_query(id, query_view);
+    perform pgtrickle_internal.drop_view(query_view);
     update pgtrickle.pgt_stream_tables s set needs_reinit = true, reinit_reason = reason,
         pgt_owner = (select c.relowner from pg_class c where c.oid = s.pgt_relid),
         status = case when s.status <> 'ERROR' then s.status when s.is_populated then 'ACTIVE'
@@ -27,7 +27,7 @@ $$;
 
 -- repair_sources_of: create the triggers that the sources of a stream table lack, and replace those that are
 -- switched off or of the wrong level. Stream tables that had lost nothing are told that we did it.
-create or replace function pgtrickle.repair_sources_of(id bigint) returns void
+create or replace function pgtrickle_internal.repair_sources_of(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -40,15 +40,15 @@ begin
         join pg_class c on c.oid = d.source_relid
         where d.pgt_id = repair_sources_of.id and s.trigger_level <> 'none' order by 1
     loop
-        intact := pgtrickle.intact_readers(source);
-        perform pgtrickle.repair_source(source);
-        perform pgtrickle.note_own_triggers(source, intact, false);
+        intact := pgtrickle_internal.intact_readers(source);
+        perform pgtrickle_internal.repair_source(source);
+        perform pgtrickle_internal.note_own_triggers(source, intact, false);
     end loop;
 end
 $$;
 
 -- view_of_stored: the stored query as a temporary view; its names are complete, so no search_path matters.
-create or replace function pgtrickle.view_of_stored(id bigint) returns oid
+create or replace function pgtrickle_internal.view_of_stored(id bigint) returns oid
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -61,14 +61,14 @@ end
 $$;
 
 -- changed_dependencies: what a stream table relied on, and what is there now (null: gone).
-create or replace function pgtrickle.changed_dependencies(id bigint)
+create or replace function pgtrickle_internal.changed_dependencies(id bigint)
 returns table (source_type text, source_relid oid, source_name text, stored jsonb, present jsonb)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select d.source_type, d.source_relid, case d.source_type when 'function' then d.source_name
             else format('%I.%I', d.source_schema, d.source_name) end, f.stored, f.present
     from pgtrickle.pgt_dependencies d
-    cross join lateral (select d.schema_fingerprint::jsonb, pgtrickle.fingerprint(d.source_type, d.source_relid,
+    cross join lateral (select d.schema_fingerprint::jsonb, pgtrickle_internal.fingerprint(d.source_type, d.source_relid,
         array(select number::smallint
             from jsonb_object_keys(coalesce(d.schema_fingerprint::jsonb -> 'columns', '{}')) number))
     ) f(stored, present)

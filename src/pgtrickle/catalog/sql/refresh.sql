@@ -2,25 +2,25 @@
 
 -- check_may_refresh: refuse, unless the caller is the owner of the stream table, and nothing keeps it from
 -- being refreshed. Runs as the caller.
-create or replace function pgtrickle.check_may_refresh(id bigint) returns void
+create or replace function pgtrickle_internal.check_may_refresh(id bigint) returns void
 language plpgsql stable
 as $$
 declare
-    relation_id oid := pgtrickle.relation_of(id);
+    relation_id oid := pgtrickle_internal.relation_of(id);
     owner_id oid := (select c.relowner from pg_catalog.pg_class c where c.oid = relation_id);
 begin
     if not pg_catalog.pg_has_role(owner_id, 'USAGE') then
         raise exception '%', pg_catalog.format('only its owner may refresh stream table %s',
-                pgtrickle.printed(relation_id)) using
+                pgtrickle_internal.printed(relation_id)) using
             errcode = 'insufficient_privilege',
             hint = pg_catalog.format('It belongs to %I.', pg_catalog.pg_get_userbyid(owner_id));
     end if;
-    perform pgtrickle.check_waits_for_nothing(id);
+    perform pgtrickle_internal.check_waits_for_nothing(id);
 end
 $$;
 
 -- may_refresh: whether the caller may act for the owner of a stream table.
-create or replace function pgtrickle.may_refresh(id bigint) returns boolean
+create or replace function pgtrickle_internal.may_refresh(id bigint) returns boolean
 language sql stable as $$
     select exists (select from pgtrickle.pgt_stream_tables s join pg_catalog.pg_class c on c.oid = s.pgt_relid
         where s.pgt_id = id and pg_catalog.pg_has_role(c.relowner, 'USAGE'))
@@ -32,18 +32,18 @@ $$;
 create or replace view pgtrickle.own_requests with (security_barrier) as
 select r.request_id, r.pgt_id, r.answered_at, r.error_message
 from pgtrickle.pgt_refresh_requests r
-where pgtrickle.may_refresh(r.pgt_id) or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE')
+where pgtrickle_internal.may_refresh(r.pgt_id) or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE')
 with cascaded check option;
 
 -- request_refresh: note that a refresh is wanted; the sidecar sees it after the commit.
-create or replace function pgtrickle.request_refresh(id bigint) returns bigint
+create or replace function pgtrickle_internal.request_refresh(id bigint) returns bigint
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 declare
     request bigint;
 begin
-    perform pgtrickle.check_not_copy();
-    if not pgtrickle.may_refresh(id) then
+    perform pgtrickle_internal.check_not_copy();
+    if not pgtrickle_internal.may_refresh(id) then
         raise exception 'only its owner may refresh a stream table' using
             errcode = 'insufficient_privilege', hint = 'Ask its owner, or become a member of that role.';
     end if;
@@ -54,14 +54,14 @@ $$;
 
 -- answer_to: how a request was answered: null if not yet, '' for well, or the error. For those who may refresh
 -- the stream table: an error may quote its data.
-create or replace function pgtrickle.answer_to(request bigint) returns text
+create or replace function pgtrickle_internal.answer_to(request bigint) returns text
 language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(r.error_message, '') from pgtrickle.own_requests r
     where r.request_id = request and r.answered_at is not null
 $$;
 
-create or replace function pgtrickle.raise_unanswered(name text, timeout interval) returns void
+create or replace function pgtrickle_internal.raise_unanswered(name text, timeout interval) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -80,19 +80,19 @@ create or replace procedure pgtrickle.refresh_and_wait(name text, timeout interv
 language plpgsql
 as $$
 declare
-    id bigint := pgtrickle.stream_table(name);
+    id bigint := pgtrickle_internal.stream_table(name);
     request bigint;
     answer text;
     deadline timestamptz := pg_catalog.clock_timestamp() + timeout;
 begin
-    perform pgtrickle.check_may_refresh(id);
-    request := pgtrickle.request_refresh(id);
+    perform pgtrickle_internal.check_may_refresh(id);
+    request := pgtrickle_internal.request_refresh(id);
     commit;
     loop
-        answer := pgtrickle.answer_to(request);
+        answer := pgtrickle_internal.answer_to(request);
         exit when answer is not null;
         if pg_catalog.clock_timestamp() > deadline then
-            perform pgtrickle.raise_unanswered(name, timeout);
+            perform pgtrickle_internal.raise_unanswered(name, timeout);
         end if;
         perform pg_catalog.pg_sleep(0.02);
         -- a transaction that stays open would hold back vacuum while we wait
@@ -119,7 +119,7 @@ end
 $$;
 
 -- refresh_lock: the class of the advisory locks that say "somebody waits for a refresh of this id".
-create or replace function pgtrickle.refresh_lock() returns integer
+create or replace function pgtrickle_internal.refresh_lock() returns integer
 language sql immutable as $$ select 1885828210 $$;
 
 -- refresh_stream_table: refresh and wait inside the caller's transaction. The sidecar cannot see what
@@ -129,32 +129,32 @@ create or replace function pgtrickle.refresh_stream_table(name text) returns voi
 language plpgsql
 as $$
 declare
-    id bigint := pgtrickle.stream_table(name);
+    id bigint := pgtrickle_internal.stream_table(name);
     asked_at timestamptz := pg_catalog.clock_timestamp();
     asked_in pg_snapshot := pg_catalog.pg_current_snapshot();
     timeout interval := coalesce(nullif(pg_catalog.current_setting('pgtrickle.wait_timeout', true), ''), '60 s');
     failure text;
 begin
-    perform pgtrickle.check_may_refresh(id);
+    perform pgtrickle_internal.check_may_refresh(id);
     if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'refresh_stream_table cannot wait in a % transaction',
             pg_catalog.current_setting('transaction_isolation') using
             errcode = 'active_sql_transaction',
             hint = 'Such a transaction does not see what the sidecar commits. Refresh before it begins.';
     end if;
-    if not pg_catalog.pg_try_advisory_xact_lock_shared(pgtrickle.refresh_lock(), id::integer) then
+    if not pg_catalog.pg_try_advisory_xact_lock_shared(pgtrickle_internal.refresh_lock(), id::integer) then
         raise exception 'the wish to refresh % cannot be made known', name using
             errcode = 'lock_not_available', hint = 'Somebody holds our advisory lock exclusively.';
     end if;
-    while not pgtrickle.is_refreshed_since(id, asked_in) loop
-        failure := pgtrickle.failure_since(id, asked_at);
+    while not pgtrickle_internal.is_refreshed_since(id, asked_in) loop
+        failure := pgtrickle_internal.failure_since(id, asked_at);
         if failure is not null then
             raise exception 'refresh of % failed: %', name, failure using
                 errcode = 'external_routine_exception',
                 hint = 'pgtrickle.get_refresh_history shows the attempts.';
         end if;
         if pg_catalog.clock_timestamp() > asked_at + timeout then
-            perform pgtrickle.raise_unanswered(name, timeout);
+            perform pgtrickle_internal.raise_unanswered(name, timeout);
         end if;
         perform pg_catalog.pg_sleep(0.02);
     end loop;
@@ -165,7 +165,7 @@ create or replace function pgtrickle.manual_refresh(stream_table_name text) retu
 language sql as $$ select pgtrickle.refresh_stream_table(stream_table_name) $$;
 
 -- is_refreshed_since: whether a stream table has followed everything that a snapshot sees.
-create or replace function pgtrickle.is_refreshed_since(id bigint, moment pg_snapshot) returns boolean
+create or replace function pgtrickle_internal.is_refreshed_since(id bigint, moment pg_snapshot) returns boolean
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
     select s.is_populated and pg_snapshot_xmax(f.seen) >= pg_snapshot_xmax(moment)
@@ -179,7 +179,7 @@ as $$
 $$;
 
 -- failure_since: the error of a refresh that began after this time, for the owner who waits for it.
-create or replace function pgtrickle.failure_since(id bigint, moment timestamptz) returns text
+create or replace function pgtrickle_internal.failure_since(id bigint, moment timestamptz) returns text
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(h.error_message, 'unknown error') from pgtrickle.visible_history h

@@ -5,47 +5,47 @@
 
 -- prove_ownership: show that the caller owns a stream table, in a way that others cannot.
 -- Runs as the caller: only the owner of a table may comment on its triggers.
-create or replace function pgtrickle.prove_ownership(relation_id oid) returns void
+create or replace function pgtrickle_internal.prove_ownership(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
     execute format('comment on trigger pgtrickle_guard on %s is %L',
-        pgtrickle.printed(relation_id),
+        pgtrickle_internal.printed(relation_id),
         format('last defined in transaction %s, proof %s', pg_current_xact_id(), gen_random_uuid()));
 exception
     when insufficient_privilege then
         raise exception '%', format('only its owner may do that to stream table %s',
-                pgtrickle.printed(relation_id)) using
+                pgtrickle_internal.printed(relation_id)) using
             errcode = 'insufficient_privilege',
             hint = (select format('It belongs to %I.', pg_get_userbyid(relowner))
                 from pg_class where oid = relation_id);
     when undefined_object then
         raise exception '%', format('stream table %s has lost its trigger pgtrickle_guard',
-                pgtrickle.printed(relation_id)) using
+                pgtrickle_internal.printed(relation_id)) using
             errcode = 'object_not_in_prerequisite_state',
-            hint = format('select pgtrickle.repair_stream_table(%L) creates it again.', pgtrickle.printed(relation_id));
+            hint = format('select pgtrickle.repair_stream_table(%L) creates it again.', pgtrickle_internal.printed(relation_id));
 end
 $$;
 
 -- check_ownership: refuse, unless the owner of the table has proved it in this transaction, for this call.
 -- A proof serves once: code of others that runs later in the same transaction must not profit from it.
-create or replace function pgtrickle.check_ownership(relation_id oid) returns void
+create or replace function pgtrickle_internal.check_ownership(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     proof text := (
         select d.description from pg_trigger t
-        join pg_proc p on p.oid = t.tgfoid and p.pronamespace = 'pgtrickle'::regnamespace
+        join pg_proc p on p.oid = t.tgfoid and p.pronamespace in ('pgtrickle'::regnamespace, 'pgtrickle_internal'::regnamespace)
             and p.proname = 'refuse_direct_write'
         join pg_description d on d.classoid = 'pg_trigger'::regclass and d.objoid = t.oid and d.objsubid = 0
         where t.tgrelid = relation_id and t.tgname = 'pgtrickle_guard');
 begin
-    perform pgtrickle.check_not_copy();
+    perform pgtrickle_internal.check_not_copy();
     if proof is null or not starts_with(proof, format('last defined in transaction %s, ', pg_current_xact_id()))
         or exists (select from pgtrickle.pgt_stream_tables s
             where s.pgt_relid = relation_id and s.last_proof = proof)
     then
-        raise exception '%', format('nobody has shown to own stream table %s', pgtrickle.printed(relation_id))
+        raise exception '%', format('nobody has shown to own stream table %s', pgtrickle_internal.printed(relation_id))
         using errcode = 'insufficient_privilege',
             hint = 'Use pgtrickle.create_stream_table, alter_stream_table and drop_stream_table.';
     end if;
@@ -54,7 +54,7 @@ end
 $$;
 
 -- columns_of: names and types of a relation's columns, in order.
-create or replace function pgtrickle.columns_of(relation_id oid) returns text[]
+create or replace function pgtrickle_internal.columns_of(relation_id oid) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(array_agg(format('%I %s', attname, format_type(atttypid, null)) order by attnum), '{}')
@@ -62,7 +62,7 @@ as $$
 $$;
 
 -- adopt_query: make the query of a view the query of a stream table. All checks are here.
-create or replace function pgtrickle.adopt_query(id bigint, query_view oid) returns void
+create or replace function pgtrickle_internal.adopt_query(id bigint, query_view oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -71,19 +71,19 @@ declare
     source record;
     intact bigint[];
 begin
-    if pgtrickle.columns_of(query_view) <> pgtrickle.columns_of(relation_id) then
-        raise exception '%', format('the query does not have the columns of %s', pgtrickle.printed(relation_id))
+    if pgtrickle_internal.columns_of(query_view) <> pgtrickle_internal.columns_of(relation_id) then
+        raise exception '%', format('the query does not have the columns of %s', pgtrickle_internal.printed(relation_id))
         using errcode = 'datatype_mismatch', hint = 'Drop the stream table and create it again.';
     end if;
-    perform pgtrickle.check_query(query_view, reader);
+    perform pgtrickle_internal.check_query(query_view, reader);
     update pgtrickle.pgt_stream_tables s
-    set defining_query = pgtrickle.canonical_of(query_view), follows_clock = null
+    set defining_query = pgtrickle_internal.canonical_of(query_view), follows_clock = null
     where s.pgt_id = id;
     delete from pgtrickle.pgt_compiled p where p.pgt_id = id;
     delete from pgtrickle.pgt_dependencies d where d.pgt_id = id;
-    perform pgtrickle.record_dependencies(id, query_view, reader);
-    perform pgtrickle.note_rights(id, query_view);
-    perform pgtrickle.check_cycle(id);
+    perform pgtrickle_internal.record_dependencies(id, query_view, reader);
+    perform pgtrickle_internal.note_rights(id, query_view);
+    perform pgtrickle_internal.check_cycle(id);
     delete from pgtrickle.pgt_waiting w where w.pgt_id = adopt_query.id;
     for source in
         select d.source_relid as id, d.source_type in ('table', 'stream_table') as is_captured, array(
@@ -95,26 +95,26 @@ begin
         order by d.source_relid
     loop
         if source.is_captured then
-            intact := pgtrickle.intact_readers(source.id);
-            perform pgtrickle.capture_or_wait(id, source.id, source.numbers);
-            perform pgtrickle.note_own_triggers(source.id, intact, (
+            intact := pgtrickle_internal.intact_readers(source.id);
+            perform pgtrickle_internal.capture_or_wait(id, source.id, source.numbers);
+            perform pgtrickle_internal.note_own_triggers(source.id, intact, (
                 select pg_has_role(reader, c.relowner, 'USAGE') from pg_class c where c.oid = source.id));
         else
-            perform pgtrickle.copy_source(source.id, source.numbers);
+            perform pgtrickle_internal.copy_source(source.id, source.numbers);
         end if;
     end loop;
-    perform pgtrickle.record_ground(id, query_view, reader);
-    perform pgtrickle.check_reading_functions(id);
-    if exists (select from pgtrickle.changed_dependencies(id)) then
-        raise exception '%', format('what %s reads was altered meanwhile', pgtrickle.printed(relation_id)) using
+    perform pgtrickle_internal.record_ground(id, query_view, reader);
+    perform pgtrickle_internal.check_reading_functions(id);
+    if exists (select from pgtrickle_internal.changed_dependencies(id)) then
+        raise exception '%', format('what %s reads was altered meanwhile', pgtrickle_internal.printed(relation_id)) using
             errcode = 'lock_not_available', hint = 'Try again.';
     end if;
-    perform pgtrickle.raise_generation(id);
+    perform pgtrickle_internal.raise_generation(id);
 end
 $$;
 
 -- record_dependencies: one row for each table, view and function the query relies on.
-create or replace function pgtrickle.record_dependencies(id bigint, query_view oid, reader oid) returns void
+create or replace function pgtrickle_internal.record_dependencies(id bigint, query_view oid, reader oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
     insert into pgtrickle.pgt_dependencies
@@ -122,11 +122,11 @@ as $$
     select record_dependencies.id, f.type, c.oid, n.nspname, c.relname,
         array(select a.attname::text from pg_attribute a
             where a.attrelid = c.oid and a.attnum = any (r.numbers) order by a.attnum),
-        pgtrickle.fingerprint(f.type, c.oid, r.numbers)::text,
+        pgtrickle_internal.fingerprint(f.type, c.oid, r.numbers)::text,
         case when c.relkind in ('m', 'f') then 'compare' when c.relkind <> 'v' then 'trigger' end
     from (
         select relation_id, array_agg(distinct number) filter (where number is not null) as numbers
-        from pgtrickle.relations_of(query_view, reader) left join lateral unnest(columns) number on true
+        from pgtrickle_internal.relations_of(query_view, reader) left join lateral unnest(columns) number on true
         group by relation_id
     ) r
     join pg_class c on c.oid = r.relation_id
@@ -140,15 +140,15 @@ as $$
     insert into pgtrickle.pgt_dependencies
         (pgt_id, source_type, source_relid, source_schema, source_name, schema_fingerprint)
     select record_dependencies.id, 'function', p.oid, n.nspname, p.oid::regprocedure::text,
-        pgtrickle.fingerprint('function', p.oid, null)::text
-    from pgtrickle.functions_of(query_view, reader) f(called)
+        pgtrickle_internal.fingerprint('function', p.oid, null)::text
+    from pgtrickle_internal.functions_of(query_view, reader) f(called)
     join pg_proc p on p.oid = f.called
     join pg_namespace n on n.oid = p.pronamespace
     where p.oid >= 16384
 $$;
 
 -- check_cycle: refuse a stream table that would read itself, directly or through others.
-create or replace function pgtrickle.check_cycle(id bigint) returns void
+create or replace function pgtrickle_internal.check_cycle(id bigint) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -165,7 +165,7 @@ begin
         select from upstream u where u.pgt_id = id)
     then
         raise exception '%', format('stream table %s would read itself',
-                (select pgtrickle.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id)) using
+                (select pgtrickle_internal.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id)) using
             errcode = 'invalid_object_definition',
             hint = 'A stream table may read others only in one direction.';
     end if;
@@ -173,7 +173,7 @@ end
 $$;
 
 -- check_view: refuse a view that is not a query of this session, made by the owner of the table.
-create or replace function pgtrickle.check_view(query_view oid, relation_id oid) returns void
+create or replace function pgtrickle_internal.check_view(query_view oid, relation_id oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -189,42 +189,42 @@ end
 $$;
 
 -- register: enter a new, empty table as a stream table. What the sidecar will execute, it finds out itself.
-create or replace function pgtrickle.register(query_view oid, relation_id oid, options jsonb) returns bigint
+create or replace function pgtrickle_internal.register(query_view oid, relation_id oid, options jsonb) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
     id bigint;
 begin
-    perform pgtrickle.check_ownership(relation_id);
-    perform pgtrickle.check_view(query_view, relation_id);
+    perform pgtrickle_internal.check_ownership(relation_id);
+    perform pgtrickle_internal.check_view(query_view, relation_id);
     if pg_relation_size(relation_id) > 0 then
-        raise exception '%', format('table %s is not empty', pgtrickle.printed(relation_id)) using
+        raise exception '%', format('table %s is not empty', pgtrickle_internal.printed(relation_id)) using
             errcode = 'object_not_in_prerequisite_state',
             hint = 'Let pgtrickle.create_stream_table create the table.';
     end if;
-    perform pgtrickle.settle_identity();
+    perform pgtrickle_internal.settle_identity();
     insert into pgtrickle.pgt_stream_tables
         (pgt_relid, pgt_schema, pgt_name, pgt_owner, defining_query, refresh_mode, settings, match_columns)
-    select c.oid, n.nspname, c.relname, c.relowner, '', 'AUTO', pgtrickle.session_settings(),
-        pgtrickle.match_columns(c.oid)
+    select c.oid, n.nspname, c.relname, c.relowner, '', 'AUTO', pgtrickle_internal.session_settings(),
+        pgtrickle_internal.match_columns(c.oid)
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where c.oid = relation_id
     returning pgt_id into id;
-    perform pgtrickle.store_options(id, options);
-    perform pgtrickle.adopt_query(id, query_view);
+    perform pgtrickle_internal.store_options(id, options);
+    perform pgtrickle_internal.adopt_query(id, query_view);
     return id;
 end
 $$;
 
 -- store_options: write what was asked for; null leaves a value as it is.
-create or replace function pgtrickle.store_options(id bigint, options jsonb) returns void
+create or replace function pgtrickle_internal.store_options(id bigint, options jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     o pgtrickle.pgt_stream_tables;
 begin
     -- checked again: whoever calls us may have skipped the checks
-    options := pgtrickle.options(options ->> 'schedule', options ->> 'refresh_mode',
+    options := pgtrickle_internal.options(options ->> 'schedule', options ->> 'refresh_mode',
         (options ->> 'initialize')::boolean, options ->> 'diamond_consistency',
         options ->> 'diamond_schedule_policy', options ->> 'cdc_mode', (options ->> 'append_only')::boolean,
         (options ->> 'pooler_compatibility_mode')::boolean, options ->> 'refresh_tier',

@@ -1,7 +1,7 @@
 -- repair: getting out of trouble. In a copy everything is bound anew by name; elsewhere what is broken is mended.
 
 -- nobody: an OID that no relation has, for what is not bound; another one for each number.
-create or replace function pgtrickle.nobody(number bigint) returns oid
+create or replace function pgtrickle_internal.nobody(number bigint) returns oid
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$ select (4294967295 - number)::oid $$;
 
@@ -28,21 +28,21 @@ begin
         from pgtrickle.pgt_sources s join pgtrickle.pgt_dependencies d on d.source_relid = s.source_relid
         where s.is_always and d.source_type not in ('view', 'function'));
     perform set_config('role', owner, true);
-    return query select r.sentence from pgtrickle.mend_all() r(sentence);
+    return query select r.sentence from pgtrickle_internal.mend_all() r(sentence);
     for source in
-        select s.source_relid as id, pgtrickle.intact_readers(s.source_relid) as readers from pgtrickle.pgt_sources s
+        select s.source_relid as id, pgtrickle_internal.intact_readers(s.source_relid) as readers from pgtrickle.pgt_sources s
         where s.trigger_level <> 'none' and not s.is_always order by 1
     loop
         perform set_config('role', role_before, true);
-        perform pgtrickle.enable_always(source.id);
+        perform pgtrickle_internal.enable_always(source.id);
         perform set_config('role', owner, true);
-        perform pgtrickle.note_always(source.id);
-        perform pgtrickle.note_own_triggers(source.id, source.readers, false);
+        perform pgtrickle_internal.note_always(source.id);
+        perform pgtrickle_internal.note_own_triggers(source.id, source.readers, false);
     end loop;
     perform set_config('role', role_before, true);
     for silent in
-        select pgtrickle.printed(s.source_relid) from pgtrickle.pgt_sources s
-        where not s.is_always and pgtrickle.printed(s.source_relid) = any (replicated) order by 1
+        select pgtrickle_internal.printed(s.source_relid) from pgtrickle.pgt_sources s
+        where not s.is_always and pgtrickle_internal.printed(s.source_relid) = any (replicated) order by 1
     loop
         return next format('Writes that logical replication brings to %s are not captured until its owner or an '
             'administrator runs pgtrickle.repair().', silent);
@@ -51,16 +51,16 @@ end
 $$;
 
 -- mend_all: all of it that the sidecar's role does.
-create or replace function pgtrickle.mend_all() returns setof text
+create or replace function pgtrickle_internal.mend_all() returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
     -- not beside an installation, nor beside another repair
     perform pg_advisory_xact_lock(hashtext('pgtrickle install'));
     if pgtrickle.is_copy() then
-        return query select b.sentence from pgtrickle.bind_copy() b(sentence);
+        return query select b.sentence from pgtrickle_internal.bind_copy() b(sentence);
     else
-        return query select m.sentence from pgtrickle.mend_broken() m(sentence);
+        return query select m.sentence from pgtrickle_internal.mend_broken() m(sentence);
         if not found then
             return next 'Nothing is broken.';
         end if;
@@ -72,7 +72,7 @@ end
 $$;
 
 -- forget_original: remove all that only the other database can use: its buffers, triggers, transaction ids, OIDs.
-create or replace function pgtrickle.forget_original(reason text) returns void
+create or replace function pgtrickle_internal.forget_original(reason text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
 as $$
 declare
@@ -83,7 +83,7 @@ begin
         select format('function %s cascade', p.oid::regprocedure) from pg_proc p
         where p.pronamespace = 'pgtrickle_changes'::regnamespace and p.proname ~ '^capture_[0-9]+$'
         union all
-        select format('table %s', pgtrickle.printed(c.oid)) from pg_class c
+        select format('table %s', pgtrickle_internal.printed(c.oid)) from pg_class c
         where c.relkind = 'r' and (c.relnamespace = 'pgtrickle_changes'::regnamespace
                 and c.relname ~ '^changes_[0-9]+_[01]$'
             or c.relnamespace = 'pgtrickle_state'::regnamespace and c.relname ~ '^copy_of_[0-9]+$')
@@ -109,12 +109,12 @@ begin
     delete from pgtrickle.pgt_dependencies;
     insert into pgtrickle.pgt_dependencies (pgt_id, source_type, source_relid, source_schema, source_name,
         columns_used, schema_fingerprint, cdc_mode)
-    select d.pgt_id, d.source_type, pgtrickle.nobody(1000000000 + row_number() over ()), d.source_schema,
+    select d.pgt_id, d.source_type, pgtrickle_internal.nobody(1000000000 + row_number() over ()), d.source_schema,
         d.source_name, d.columns_used, d.schema_fingerprint, d.cdc_mode
     from unnest(relied_on) d;
     -- what was loaded is to be loaded again, also where the first load waits for a person
     update pgtrickle.pgt_stream_tables s set
-        pgt_relid = pgtrickle.nobody(s.pgt_id), pgt_owner = pgtrickle.sidecar_role(),
+        pgt_relid = pgtrickle_internal.nobody(s.pgt_id), pgt_owner = pgtrickle.sidecar_role(),
         status = case s.status when 'SUSPENDED' then s.status else 'INITIALIZING' end,
         initialize = s.initialize or s.is_populated, is_populated = false, frontier = null,
         upstream_frontier = null, consecutive_errors = 0, last_error = null, retry_at = null,
@@ -123,7 +123,7 @@ end
 $$;
 
 -- bind_copy: make this database an installation of its own: every stream table and source is found by name.
-create or replace function pgtrickle.bind_copy() returns setof text
+create or replace function pgtrickle_internal.bind_copy() returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -137,18 +137,18 @@ begin
             'gated_at', g.gated_at, 'gated_by', g.gated_by))
         from pgtrickle.pgt_gates g join pgtrickle.pgt_dependencies d on d.source_relid = g.source_relid
         where d.source_type not in ('view', 'function'));
-    perform pgtrickle.forget_original(reason);
+    perform pgtrickle_internal.forget_original(reason);
     update pgtrickle.pgt_stream_tables s set pgt_relid = c.oid, pgt_owner = c.relowner
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname = s.pgt_schema and c.relname = s.pgt_name and c.relkind = 'r' and pgtrickle.is_guarded(c.oid);
-    perform pgtrickle.adopt_identity();
+    where n.nspname = s.pgt_schema and c.relname = s.pgt_name and c.relkind = 'r' and pgtrickle_internal.is_guarded(c.oid);
+    perform pgtrickle_internal.adopt_identity();
     return next format('This is a copy: it is now an installation of its own, with %s stream tables.',
         (select count(*) from pgtrickle.pgt_stream_tables));
     for id in select s.pgt_id from pgtrickle.pgt_stream_tables s order by 1 loop
-        if pgtrickle.bound_relation(id) is null then
-            return next pgtrickle.mark_unbound(id);
+        if pgtrickle_internal.bound_relation(id) is null then
+            return next pgtrickle_internal.mark_unbound(id);
         else
-            return next pgtrickle.bind_sources(id, reason);
+            return next pgtrickle_internal.bind_sources(id, reason);
         end if;
     end loop;
     for gate in
@@ -164,48 +164,48 @@ begin
         update pgtrickle.pgt_gates g set gated_at = gate.gated_at, gated_by = gate.gated_by
         where g.source_relid = gate.source_relid;
     end loop;
-    perform pgtrickle.raise_generation(null);
+    perform pgtrickle_internal.raise_generation(null);
 end
 $$;
 
 -- bind_sources: find what a stream table reads by name, capture it, and have the stream table loaded anew.
 -- What is wrong with one stream table does not keep the others from being repaired.
-create or replace function pgtrickle.bind_sources(id bigint, reason text) returns text
+create or replace function pgtrickle_internal.bind_sources(id bigint, reason text) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    relation_id oid := pgtrickle.bound_relation(id);
+    relation_id oid := pgtrickle_internal.bound_relation(id);
     said text;
     advice text;
 begin
     begin
-        perform pgtrickle.reanalyse(id, reason);
-        update pgtrickle.pgt_stream_tables s set match_columns = pgtrickle.match_columns(relation_id),
+        perform pgtrickle_internal.reanalyse(id, reason);
+        update pgtrickle.pgt_stream_tables s set match_columns = pgtrickle_internal.match_columns(relation_id),
             status = case when s.status = 'SUSPENDED' and s.consecutive_errors = 0 then s.status
                 when s.is_populated then 'ACTIVE' else 'INITIALIZING' end,
             consecutive_errors = 0, last_error = null, retry_at = null
         where s.pgt_id = id;
-        perform pgtrickle.emit_alert('reinitialize_needed', jsonb_build_object('pgt_id', id, 'reason', reason));
-        return format('%s will be loaded anew: %s.', pgtrickle.printed(relation_id), reason);
+        perform pgtrickle_internal.emit_alert('reinitialize_needed', jsonb_build_object('pgt_id', id, 'reason', reason));
+        return format('%s will be loaded anew: %s.', pgtrickle_internal.printed(relation_id), reason);
     exception when others then
         get stacked diagnostics said = message_text, advice = pg_exception_hint;
     end;
     update pgtrickle.pgt_stream_tables s set status = 'ERROR', last_error = concat_ws('. ', said, nullif(advice, '')),
         needs_reinit = true, reinit_reason = reason, retry_at = null
     where s.pgt_id = id;
-    return format('%s cannot be refreshed: %s', pgtrickle.printed(relation_id), concat_ws('. ', said, nullif(advice, '')));
+    return format('%s cannot be refreshed: %s', pgtrickle_internal.printed(relation_id), concat_ws('. ', said, nullif(advice, '')));
 end
 $$;
 
 -- mark_unbound: a stream table whose table is not there, or cannot be told from somebody else's.
-create or replace function pgtrickle.mark_unbound(id bigint) returns text
+create or replace function pgtrickle_internal.mark_unbound(id bigint) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     name text := (select format('%I.%I', s.pgt_schema, s.pgt_name) from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
-    problem text := case when pgtrickle.is_guarded(pgtrickle.named_relation(id))
+    problem text := case when pgtrickle_internal.is_guarded(pgtrickle_internal.named_relation(id))
         then format('Table %s was dropped and created again. Bind it: select pgtrickle.repair_stream_table(%L).', name, name)
-        when pgtrickle.named_relation(id) is null
+        when pgtrickle_internal.named_relation(id) is null
         then format('Table %s is not here. Create it again with pgtrickle.drop_stream_table and '
             'pgtrickle.create_stream_table.', name)
         else format('Table %s has no trigger pgtrickle_guard, so it may be another table. If it is the stream table, '
@@ -218,7 +218,7 @@ end
 $$;
 
 -- mend_broken: repair what is broken in an installation that is where it was made.
-create or replace function pgtrickle.mend_broken() returns setof text
+create or replace function pgtrickle_internal.mend_broken() returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -226,30 +226,30 @@ declare
     reason constant text := 'repair was asked for';
 begin
     for broken in
-        select s.pgt_id, s.pgt_relid, s.status, s.consecutive_errors, pgtrickle.bound_relation(s.pgt_id) as relation_id,
-            pgtrickle.named_relation(s.pgt_id) as named_id
+        select s.pgt_id, s.pgt_relid, s.status, s.consecutive_errors, pgtrickle_internal.bound_relation(s.pgt_id) as relation_id,
+            pgtrickle_internal.named_relation(s.pgt_id) as named_id
         from pgtrickle.pgt_stream_tables s order by 1
         for no key update
     loop
-        if broken.relation_id is null and pgtrickle.is_guarded(broken.named_id)
+        if broken.relation_id is null and pgtrickle_internal.is_guarded(broken.named_id)
             and not exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = broken.named_id)
         then
-            perform pgtrickle.bind_table(broken.pgt_id, broken.named_id);
-            return next pgtrickle.bind_sources(broken.pgt_id, 'its table was created again');
+            perform pgtrickle_internal.bind_table(broken.pgt_id, broken.named_id);
+            return next pgtrickle_internal.bind_sources(broken.pgt_id, 'its table was created again');
         elsif broken.relation_id is null then
-            return next pgtrickle.mark_unbound(broken.pgt_id);
-        elsif exists (select from pgtrickle.changed_dependencies(broken.pgt_id) d where d.present is null) then
-            return next pgtrickle.bind_sources(broken.pgt_id, 'a source was created again');
-        elsif broken.status = 'ERROR' or broken.consecutive_errors > 0 or not pgtrickle.is_guarded(broken.relation_id)
+            return next pgtrickle_internal.mark_unbound(broken.pgt_id);
+        elsif exists (select from pgtrickle_internal.changed_dependencies(broken.pgt_id) d where d.present is null) then
+            return next pgtrickle_internal.bind_sources(broken.pgt_id, 'a source was created again');
+        elsif broken.status = 'ERROR' or broken.consecutive_errors > 0 or not pgtrickle_internal.is_guarded(broken.relation_id)
         then
-            return next pgtrickle.bind_sources(broken.pgt_id, reason);
+            return next pgtrickle_internal.bind_sources(broken.pgt_id, reason);
         end if;
     end loop;
     for broken in
         select distinct t.source_oid, t.source_table from pgtrickle.trigger_inventory() t
         where not t.is_present or not t.is_enabled order by 2
     loop
-        perform pgtrickle.repair_source(broken.source_oid);
+        perform pgtrickle_internal.repair_source(broken.source_oid);
         update pgtrickle.pgt_stream_tables s
         set needs_reinit = true, reinit_reason = format('triggers of %s were missing or off', broken.source_table)
         where exists (select from pgtrickle.pgt_dependencies d where d.pgt_id = s.pgt_id
@@ -260,13 +260,13 @@ end
 $$;
 
 -- bind_table: let a stream table have another table, which holds no rows that we know. Runs as the sidecar's role.
-create or replace function pgtrickle.bind_table(id bigint, relation_id oid) returns void
+create or replace function pgtrickle_internal.bind_table(id bigint, relation_id oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
     update pgtrickle.pgt_stream_tables s set
         pgt_relid = c.oid, pgt_schema = n.nspname, pgt_name = c.relname, pgt_owner = c.relowner,
         status = 'INITIALIZING', initialize = s.initialize or s.is_populated, is_populated = false,
-        frontier = null, upstream_frontier = null, match_columns = pgtrickle.match_columns(c.oid)
+        frontier = null, upstream_frontier = null, match_columns = pgtrickle_internal.match_columns(c.oid)
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where s.pgt_id = id and c.oid = relation_id
 $$;
@@ -277,38 +277,38 @@ create or replace function pgtrickle.repair_stream_table(name text) returns text
 language plpgsql
 as $$
 declare
-    id bigint := pgtrickle.stream_table(name);
+    id bigint := pgtrickle_internal.stream_table(name);
     relation_id oid;
 begin
-    perform pgtrickle.check_not_copy();
-    relation_id := coalesce(pgtrickle.bound_relation(id), pgtrickle.named_relation(id));
+    perform pgtrickle_internal.check_not_copy();
+    relation_id := coalesce(pgtrickle_internal.bound_relation(id), pgtrickle_internal.named_relation(id));
     if relation_id is null then
-        relation_id := pgtrickle.relation_of(id);
+        relation_id := pgtrickle_internal.relation_of(id);
     end if;
-    perform pgtrickle.own_guard(relation_id);
-    perform pgtrickle.prove_ownership(relation_id);
-    perform pgtrickle.ask_for_repair(relation_id);
-    perform pgtrickle.enable_always_for(id);
+    perform pgtrickle_internal.own_guard(relation_id);
+    perform pgtrickle_internal.prove_ownership(relation_id);
+    perform pgtrickle_internal.ask_for_repair(relation_id);
+    perform pgtrickle_internal.enable_always_for(id);
     return pg_catalog.format('%s will be computed anew; only the difference is written.', name);
 end
 $$;
 
 -- own_guard: give a table the guard of a stream table, and the sidecar its rights, as the owner of the table.
-create or replace function pgtrickle.own_guard(relation_id oid) returns void
+create or replace function pgtrickle_internal.own_guard(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform pgtrickle.restore_guard(relation_id);
-    perform pgtrickle.guard_always(relation_id);
+    perform pgtrickle_internal.restore_guard(relation_id);
+    perform pgtrickle_internal.guard_always(relation_id);
     if pg_has_role((select c.relowner from pg_class c where c.oid = relation_id), 'USAGE') then
         execute format('grant select, insert, update, delete, trigger on %s to %I',
-            pgtrickle.printed(relation_id), pg_get_userbyid(pgtrickle.sidecar_role()));
+            pgtrickle_internal.printed(relation_id), pg_get_userbyid(pgtrickle.sidecar_role()));
     end if;
 end
 $$;
 
 -- ask_for_repair: what repair_stream_table does beyond the rights of the owner, who has proved to be that.
-create or replace function pgtrickle.ask_for_repair(relation_id oid) returns void
+create or replace function pgtrickle_internal.ask_for_repair(relation_id oid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -319,27 +319,27 @@ begin
         -- a stream table that has lost its table, under the name that it had; the check comes after, so that the
         -- proof of ownership is stored with it, and serves once
         id := (select s.pgt_id from pgtrickle.pgt_stream_tables s
-            where pgtrickle.named_relation(s.pgt_id) = relation_id and pgtrickle.bound_relation(s.pgt_id) is null);
+            where pgtrickle_internal.named_relation(s.pgt_id) = relation_id and pgtrickle_internal.bound_relation(s.pgt_id) is null);
         reason := 'its table was created again';
-        perform pgtrickle.bind_table(id, relation_id);
+        perform pgtrickle_internal.bind_table(id, relation_id);
     end if;
-    perform pgtrickle.check_ownership(relation_id);
+    perform pgtrickle_internal.check_ownership(relation_id);
     if not exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = id and s.is_populated)
-        or exists (select from pgtrickle.changed_dependencies(id))
+        or exists (select from pgtrickle_internal.changed_dependencies(id))
     then
-        perform pgtrickle.reanalyse(id, reason);
+        perform pgtrickle_internal.reanalyse(id, reason);
     end if;
     update pgtrickle.pgt_stream_tables s set
         status = case when s.is_populated then 'ACTIVE' else 'INITIALIZING' end,
         consecutive_errors = 0, retry_at = null, last_error = null, needs_reinit = true, reinit_reason = reason
     where s.pgt_id = id;
-    perform pgtrickle.emit_alert('reinitialize_needed', jsonb_build_object('pgt_id', id, 'reason', reason));
+    perform pgtrickle_internal.emit_alert('reinitialize_needed', jsonb_build_object('pgt_id', id, 'reason', reason));
 end
 $$;
 
 -- note_repair: write down that a stream table did not hold what it should, and have it loaded anew, unless its
 -- owner wants it to stop. `problems` quotes rows; `reason` may be read by everybody. Its number is returned.
-create or replace function pgtrickle.note_repair(id bigint, cause text, reason text, found_by text, problems text[])
+create or replace function pgtrickle_internal.note_repair(id bigint, cause text, reason text, found_by text, problems text[])
 returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -353,7 +353,7 @@ begin
     update pgtrickle.pgt_stream_tables s set
         repairs = s.repairs + 1, last_repair_at = clock_timestamp(), needs_reinit = true, reinit_reason = note_repair.reason
     where s.pgt_id = id and repairs_itself;
-    perform pgtrickle.emit_alert(case when repairs_itself then 'self_repair' else 'diverged' end,
+    perform pgtrickle_internal.emit_alert(case when repairs_itself then 'self_repair' else 'diverged' end,
         jsonb_build_object('pgt_id', id, 'repair_id', number, 'cause', cause, 'reason', reason));
     return number;
 end
@@ -362,9 +362,9 @@ $$;
 -- visible_repairs: every self-repair; the rows that differed are for those who may act for the owner.
 create or replace view pgtrickle.visible_repairs with (security_barrier) as
 select r.repair_id, r.pgt_id, s.pgt_schema, s.pgt_name, r.cause, r.found_at, r.found_by, r.reason, r.repaired_at,
-    case when pgtrickle.may_see_errors(s.pgt_owner) then r.problems end as problems,
-    case when pgtrickle.may_see_errors(s.pgt_owner) then r.unexpected end as unexpected,
-    case when pgtrickle.may_see_errors(s.pgt_owner) then r.missing end as missing
+    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then r.problems end as problems,
+    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then r.unexpected end as unexpected,
+    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then r.missing end as missing
 from pgtrickle.pgt_repairs r join pgtrickle.pgt_stream_tables s on s.pgt_id = r.pgt_id;
 
 -- repairs: the self-repairs of a stream table, newest first.
@@ -374,6 +374,6 @@ create or replace function pgtrickle.repairs(name text) returns table (
 language sql stable
 as $$
     select v.repair_id, v.cause, v.found_at, v.found_by, v.reason, v.repaired_at, v.problems, v.unexpected, v.missing
-    from pgtrickle.visible_repairs v where v.pgt_id = pgtrickle.stream_table(name)
+    from pgtrickle.visible_repairs v where v.pgt_id = pgtrickle_internal.stream_table(name)
     order by v.repair_id desc
 $$;

@@ -2,7 +2,7 @@
 
 -- needed_rights: what a query reads, and as whom: the owner of the stream table (0), or the owner of a view.
 -- A view with security_invoker reads as whoever reads it.
-create or replace function pgtrickle.needed_rights(query_view oid)
+create or replace function pgtrickle_internal.needed_rights(query_view oid)
 returns table (through oid, relation_id oid, columns smallint[])
 language sql stable rows 5 set search_path = pg_catalog, pg_temp
 as $$
@@ -47,21 +47,21 @@ as $$
 $$;
 
 -- note_rights: remember what the query of a stream table reads, as whom, and whose code it may run.
-create or replace function pgtrickle.note_rights(id bigint, query_view oid) returns void
+create or replace function pgtrickle_internal.note_rights(id bigint, query_view oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
     delete from pgtrickle.pgt_rights r where r.pgt_id = id;
     insert into pgtrickle.pgt_rights (pgt_id, through, relation_id, columns)
-    select id, n.through, n.relation_id, n.columns from pgtrickle.needed_rights(query_view) n;
+    select id, n.through, n.relation_id, n.columns from pgtrickle_internal.needed_rights(query_view) n;
     update pgtrickle.pgt_stream_tables s set reached_classes = o.classids, reached_objects = o.objids
     from (select coalesce(array_agg(r.classid), '{}') as classids, coalesce(array_agg(r.objid), '{}') as objids
-        from pgtrickle.reached_objects(query_view, 0) r where r.classid <> 'pg_class'::regclass) o
+        from pgtrickle_internal.reached_objects(query_view, 0) r where r.classid <> 'pg_class'::regclass) o
     where s.pgt_id = id;
 $$;
 
 -- note_missing_rights: the same for stream tables of a version that did not remember it.
 -- One whose query cannot be read any more is refused by its next refresh anyway.
-create or replace function pgtrickle.note_missing_rights() returns void
+create or replace function pgtrickle_internal.note_missing_rights() returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -73,9 +73,9 @@ begin
         where not exists (select from pgtrickle.pgt_rights r where r.pgt_id = s.pgt_id) order by 1
     loop
         begin
-            query_view := pgtrickle.view_of_stored(table_id);
-            perform pgtrickle.note_rights(table_id, query_view);
-            perform pgtrickle.drop_view(query_view);
+            query_view := pgtrickle_internal.view_of_stored(table_id);
+            perform pgtrickle_internal.note_rights(table_id, query_view);
+            perform pgtrickle_internal.drop_view(query_view);
         exception when others then
             raise notice 'the query of stream table % cannot be analysed: %', table_id, sqlerrm;
         end;
@@ -85,12 +85,12 @@ $$;
 
 -- lost_rights: what the owner of a stream table, or of a view below it, may not read any more, in words.
 -- A few lookups in caches for each relation: every refresh asks this.
-create or replace function pgtrickle.lost_rights(id bigint) returns setof text
+create or replace function pgtrickle_internal.lost_rights(id bigint) returns setof text
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
 begin
     return query
-        select format('%I may not select from %s', pg_get_userbyid(a.role_id), pgtrickle.printed(c.oid))
+        select format('%I may not select from %s', pg_get_userbyid(a.role_id), pgtrickle_internal.printed(c.oid))
         from pgtrickle.pgt_stream_tables s
         join pg_class t on t.oid = s.pgt_relid
         join pgtrickle.pgt_rights r on r.pgt_id = s.pgt_id
@@ -98,7 +98,7 @@ begin
         left join pg_class v on v.oid = r.through
         cross join lateral (select case r.through when 0 then t.relowner else v.relowner end) a(role_id)
         where s.pgt_id = id and not has_table_privilege(a.role_id, c.oid, 'SELECT')
-            and not pgtrickle.may_select(a.role_id, c.oid, r.columns);
+            and not pgtrickle_internal.may_select(a.role_id, c.oid, r.columns);
     return query
         select format('%I may not use schema %I', pg_get_userbyid(t.relowner), n.nspname)
         from pgtrickle.pgt_stream_tables s
@@ -114,26 +114,26 @@ begin
         join pgtrickle.pgt_dependencies d on d.pgt_id = s.pgt_id and d.source_type = 'function'
         where s.pgt_id = id and not has_function_privilege(t.relowner, d.source_relid, 'EXECUTE');
     return query
-        select format('row-level security hides rows of %s from %I', pgtrickle.printed(c.oid), pg_get_userbyid(u.role_id))
+        select format('row-level security hides rows of %s from %I', pgtrickle_internal.printed(c.oid), pg_get_userbyid(u.role_id))
         from pgtrickle.pgt_stream_tables s
         join pg_class t on t.oid = s.pgt_relid
         join pgtrickle.pgt_rights r on r.pgt_id = s.pgt_id
         join pg_class c on c.oid = r.relation_id and c.relrowsecurity
         left join pg_class v on v.oid = r.through
         cross join lateral (values (t.relowner), (v.relowner)) u(role_id)
-        where s.pgt_id = id and pgtrickle.row_security_applies(c.oid, u.role_id);
+        where s.pgt_id = id and pgtrickle_internal.row_security_applies(c.oid, u.role_id);
 end
 $$;
 
 -- check_rights: refuse a stream table whose owner has lost a right that its query needs.
-create or replace function pgtrickle.check_rights(id bigint) returns void
+create or replace function pgtrickle_internal.check_rights(id bigint) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
-    lost text := (select string_agg(l, '; ') from pgtrickle.lost_rights(id) l);
+    lost text := (select string_agg(l, '; ') from pgtrickle_internal.lost_rights(id) l);
 begin
     if lost is not null then
-        raise exception '%', format('%s is not refreshed: %s', (select pgtrickle.printed(s.pgt_relid)
+        raise exception '%', format('%s is not refreshed: %s', (select pgtrickle_internal.printed(s.pgt_relid)
                 from pgtrickle.pgt_stream_tables s where s.pgt_id = id), lost) using
             errcode = 'insufficient_privilege',
             hint = 'Grant the right again, then resume the stream table; or drop it.';

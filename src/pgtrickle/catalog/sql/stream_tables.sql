@@ -7,7 +7,7 @@ select s.pgt_id, s.pgt_relid::bigint, coalesce(n.nspname, s.pgt_schema), coalesc
     s.match_columns, s.pooler_compatibility_mode, s.follows_clock,
     (select g.generation from pgtrickle.pgt_caches g), s.created_at,
     s.diamond_consistency is distinct from 'none',
-    case when exists (select from pgtrickle.pgt_waiting) then pgtrickle.waits_for_triggers(s.pgt_id) end,
+    case when exists (select from pgtrickle.pgt_waiting) then pgtrickle_internal.waits_for_triggers(s.pgt_id) end,
     s.ground_generation, s.ground_error, s.refresh_timeout, s.on_divergence = 'repair'
 from pgtrickle.pgt_stream_tables s
 left join pg_class c on c.oid = s.pgt_relid

@@ -7,7 +7,7 @@
 
 -- is_trusted: whether a role may act as the sidecar anyway.
 -- From PostgreSQL 16 on a member may be one without any right to act as the role.
-create or replace function pgtrickle.is_trusted(owner_id oid) returns boolean
+create or replace function pgtrickle_internal.is_trusted(owner_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce((select r.rolsuper or case
@@ -20,18 +20,18 @@ as $$
 $$;
 
 -- untrusted_functions: the functions of people who are not trusted, among some objects and all below them.
-create or replace function pgtrickle.untrusted_functions(classids oid[], objids oid[]) returns setof oid
+create or replace function pgtrickle_internal.untrusted_functions(classids oid[], objids oid[]) returns setof oid
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
     select distinct p.oid
-    from pgtrickle.closure_of(classids, objids) c
+    from pgtrickle_internal.closure_of(classids, objids) c
     join pg_proc p on p.oid = c.objid
-    where c.classid = 'pg_proc'::regclass and not pgtrickle.is_trusted(p.proowner)
+    where c.classid = 'pg_proc'::regclass and not pgtrickle_internal.is_trusted(p.proowner)
 $$;
 
 -- attached_trees: the expressions that belong to a table and name an object of users, each with the name of what
 -- it belongs to. Most name none, and are passed over at once: every write to a stream table asks this.
-create or replace function pgtrickle.attached_trees(relation_id oid) returns table (what text, tree text)
+create or replace function pgtrickle_internal.attached_trees(relation_id oid) returns table (what text, tree text)
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -61,7 +61,7 @@ end
 $$;
 
 -- attached_objects: the objects of users that a table names outside of expressions.
-create or replace function pgtrickle.attached_objects(relation_id oid)
+create or replace function pgtrickle_internal.attached_objects(relation_id oid)
 returns table (what text, classid oid, objid oid)
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
@@ -74,7 +74,7 @@ begin
         select format('trigger %I', t.tgname), 'pg_proc'::regclass, t.tgfoid
         from pg_trigger t join pg_proc p on p.oid = t.tgfoid
         where t.tgrelid = relation_id and t.tgenabled <> 'D' and t.tgfoid >= 16384
-            and p.pronamespace not in ('pgtrickle'::regnamespace, 'pgtrickle_changes'::regnamespace)
+            and p.pronamespace not in ('pgtrickle'::regnamespace, 'pgtrickle_internal'::regnamespace, 'pgtrickle_changes'::regnamespace)
         union all
         select format('index %I', c.relname), 'pg_opclass'::regclass, o.id
         from pg_index i join pg_class c on c.oid = i.indexrelid cross join lateral unnest(i.indclass) o(id)
@@ -90,42 +90,42 @@ $$;
 -- untrusted_code: what is attached to a stream table and would run code of others when the sidecar writes.
 -- Rules and inheritance are refused whatever they do, and foreign keys to tables of untrusted owners: they let
 -- a write reach other tables.
-create or replace function pgtrickle.untrusted_code(relation_id oid) returns setof text
+create or replace function pgtrickle_internal.untrusted_code(relation_id oid) returns setof text
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
 begin
     return query
         select distinct format('%s calls %s', a.what, f.id::regprocedure)
         from (
-            select t.what, o.classid, o.objid from pgtrickle.attached_trees(relation_id) t
-            cross join lateral pgtrickle.tree_objects(t.tree) o
+            select t.what, o.classid, o.objid from pgtrickle_internal.attached_trees(relation_id) t
+            cross join lateral pgtrickle_internal.tree_objects(t.tree) o
             union
-            select o.what, o.classid, o.objid from pgtrickle.attached_objects(relation_id) o
+            select o.what, o.classid, o.objid from pgtrickle_internal.attached_objects(relation_id) o
         ) a
-        cross join lateral pgtrickle.untrusted_functions(array[a.classid], array[a.objid]) f(id);
+        cross join lateral pgtrickle_internal.untrusted_functions(array[a.classid], array[a.objid]) f(id);
     return query
         select format('rule %I rewrites what is written', w.rulename) from pg_rewrite w
         where w.ev_class = relation_id and w.ev_enabled <> 'D'
         union all
-        select format('table %s inherits from it', pgtrickle.printed(i.inhrelid)) from pg_inherits i
+        select format('table %s inherits from it', pgtrickle_internal.printed(i.inhrelid)) from pg_inherits i
         where i.inhparent = relation_id
         union all
-        select format('it inherits from table %s', pgtrickle.printed(i.inhparent)) from pg_inherits i
+        select format('it inherits from table %s', pgtrickle_internal.printed(i.inhparent)) from pg_inherits i
         where i.inhrelid = relation_id
         union all
         -- PostgreSQL checks and cascades as the owner of the other table, but in our session
-        select format('foreign key %I connects it with %s', k.conname, pgtrickle.printed(c.oid))
+        select format('foreign key %I connects it with %s', k.conname, pgtrickle_internal.printed(c.oid))
         from pg_constraint k
         join pg_class c on c.oid = case relation_id when k.conrelid then k.confrelid else k.conrelid end
         where k.contype = 'f' and relation_id in (k.conrelid, k.confrelid) and c.oid <> relation_id
-            and not pgtrickle.is_trusted(c.relowner);
+            and not pgtrickle_internal.is_trusted(c.relowner);
 end
 $$;
 
 -- constant_parts: the parts of an expression that have no column in them. PostgreSQL evaluates them as it
 -- plans a query on the table, with the rights of who reads it. Innermost nodes first: one without a column is
 -- kept between < and >, one with a column becomes a mark (@), and the constants inside it are parts.
-create or replace function pgtrickle.constant_parts(tree text) returns setof text
+create or replace function pgtrickle_internal.constant_parts(tree text) returns setof text
 language plpgsql immutable rows 1 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -153,10 +153,10 @@ $$;
 -- folded_functions: the functions of an expression that PostgreSQL runs as it plans, with whatever rights
 -- the reader has: those over constants, those of SQL that it may write out in place, and any with
 -- defaults, which are filled in then.
-create or replace function pgtrickle.folded_functions(tree text) returns setof oid
+create or replace function pgtrickle_internal.folded_functions(tree text) returns setof oid
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
-    with named(classid, objid) as materialized (select * from pgtrickle.tree_objects(tree)),
+    with named(classid, objid) as materialized (select * from pgtrickle_internal.tree_objects(tree)),
     called(id) as (
         select n.objid from named n where n.classid = 'pg_proc'::regclass
         union
@@ -164,19 +164,19 @@ as $$
         where n.classid = 'pg_operator'::regclass
     )
     select p.oid from called join pg_proc p on p.oid = called.id
-    where p.oid >= 16384 and not pgtrickle.is_trusted(p.proowner) and (p.pronargdefaults > 0
+    where p.oid >= 16384 and not pgtrickle_internal.is_trusted(p.proowner) and (p.pronargdefaults > 0
         or (p.prolang = (select l.oid from pg_language l where l.lanname = 'sql')
             and not p.prosecdef and p.proconfig is null))
     union
-    select f.id from pgtrickle.constant_parts(tree) part(tree)
-    cross join lateral pgtrickle.tree_objects(part.tree) o
-    cross join lateral pgtrickle.untrusted_functions(array[o.classid], array[o.objid]) f(id)
+    select f.id from pgtrickle_internal.constant_parts(tree) part(tree)
+    cross join lateral pgtrickle_internal.tree_objects(part.tree) o
+    cross join lateral pgtrickle_internal.untrusted_functions(array[o.classid], array[o.objid]) f(id)
     where exists (select from named)
 $$;
 
 -- untrusted_reading: what is attached to sources and runs code of others when anybody only reads them.
 -- Every refresh asks this before it reads, so expressions without any object of users are passed over at once.
-create or replace function pgtrickle.untrusted_reading(sources oid[]) returns setof text
+create or replace function pgtrickle_internal.untrusted_reading(sources oid[]) returns setof text
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -193,10 +193,10 @@ begin
             )
             select above.id from above
             union
-            select t.id from unnest(sources) s(id) cross join lateral pgtrickle.tree_of(s.id) t(id));
+            select t.id from unnest(sources) s(id) cross join lateral pgtrickle_internal.tree_of(s.id) t(id));
     end if;
     return query
-        select distinct format('%s of %s calls %s', t.what, pgtrickle.printed(t.id), f.id::regprocedure)
+        select distinct format('%s of %s calls %s', t.what, pgtrickle_internal.printed(t.id), f.id::regprocedure)
         from (
             select i.indrelid as id, format('index %I', c.relname) as what,
                 concat(i.indexprs::text, i.indpred::text) as tree
@@ -212,7 +212,7 @@ begin
             select p.partrelid, 'partition key', p.partexprs::text from pg_partitioned_table p
             where p.partrelid = any (related) and p.partexprs is not null
         ) t
-        cross join lateral pgtrickle.folded_functions(t.tree) f(id)
+        cross join lateral pgtrickle_internal.folded_functions(t.tree) f(id)
         where t.tree ~ '[( ][1-9][0-9]{4}';
 end
 $$;
@@ -221,7 +221,7 @@ $$;
 -- that are not theirs, in one text; null if there is nothing. Owners, members of roles, constraints of domains, casts and functions of the same name change
 -- without any of ours knowing, so everything below what the query reaches is looked at again. A query that
 -- uses only what is built in costs nothing here.
-create or replace function pgtrickle.untrusted_reads(id bigint) returns text
+create or replace function pgtrickle_internal.untrusted_reads(id bigint) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -231,14 +231,14 @@ begin
     select s.reached_classes, s.reached_objects into reached from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
     if reached.reached_objects <> '{}' then
         found := (select string_agg(format('the query calls %s', f.id::regprocedure), '; ')
-            from pgtrickle.untrusted_functions(reached.reached_classes, reached.reached_objects) f(id));
+            from pgtrickle_internal.untrusted_functions(reached.reached_classes, reached.reached_objects) f(id));
     end if;
     if found is null then
         found := (select string_agg(b.why, '; ') from pgtrickle.pgt_dependencies d
-            cross join lateral pgtrickle.borrowed_credentials(d.source_relid) b(why)
+            cross join lateral pgtrickle_internal.borrowed_credentials(d.source_relid) b(why)
             where d.pgt_id = id and d.source_type = 'foreign_table');
     end if;
-    return coalesce(found, (select string_agg(code, '; ') from pgtrickle.untrusted_reading(array(
+    return coalesce(found, (select string_agg(code, '; ') from pgtrickle_internal.untrusted_reading(array(
         select d.source_relid from pgtrickle.pgt_dependencies d
         where d.pgt_id = id and d.source_type not in ('view', 'function'))) code));
 end
@@ -247,7 +247,7 @@ $$;
 -- borrowed_credentials: why a foreign table of an untrusted owner would be read with credentials that the owner
 -- does not have; null if it would not. It is read with the user mapping of the sidecar's role: with one of its
 -- own, or with the keys of its login, its owner would choose what is read with them.
-create or replace function pgtrickle.borrowed_credentials(relation_id oid) returns text
+create or replace function pgtrickle_internal.borrowed_credentials(relation_id oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select case
@@ -257,7 +257,7 @@ as $$
         when concat(s.srvoptions::text, w.fdwoptions::text) ~* '(scram_passthrough|gssdelegation)'
             or exists (select from pg_user_mappings m where m.srvid = s.oid and m.umuser = 0
                 and (m.umoptions::text ~* '(scram_passthrough|gssdelegation)'
-                    or (m.umoptions is null and not pgtrickle.is_trusted(s.srvowner)
+                    or (m.umoptions is null and not pgtrickle_internal.is_trusted(s.srvowner)
                         and current_setting('server_version_num')::integer >= 160000)))
             then format('server %I may pass on the credentials of %I', s.srvname,
                 pg_get_userbyid(pgtrickle.sidecar_role()))
@@ -266,5 +266,5 @@ as $$
     join pg_foreign_table f on f.ftrelid = c.oid
     join pg_foreign_server s on s.oid = f.ftserver
     join pg_foreign_data_wrapper w on w.oid = s.srvfdw
-    where c.oid = relation_id and not pgtrickle.is_trusted(c.relowner)
+    where c.oid = relation_id and not pgtrickle_internal.is_trusted(c.relowner)
 $$;

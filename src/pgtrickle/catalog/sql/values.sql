@@ -3,13 +3,13 @@
 -- value_text: a value as the output function of its type writes it, with every digit. No cast is involved:
 -- one from a user's type to text may be the user's own. Declared immutable, so that an index can hold it:
 -- what a type's output depends on beside its value is set here.
-create or replace function pgtrickle.value_text(value anyelement) returns text
+create or replace function pgtrickle_internal.value_text(value anyelement) returns text
 language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp
     set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1
 as $$ select format('%s', value) $$;
 
 -- base_type: what lies below a domain, however many there are; any other type itself.
-create or replace function pgtrickle.base_type(type_id oid) returns oid
+create or replace function pgtrickle_internal.base_type(type_id oid) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     with recursive below(id, depth) as (
@@ -21,7 +21,7 @@ as $$
 $$;
 
 -- same_in_utf8: the text itself; raises 22P05 where it would come back from UTF-8 as another one.
-create or replace function pgtrickle.same_in_utf8(value text) returns text
+create or replace function pgtrickle_internal.same_in_utf8(value text) returns text
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp
 as $$
 begin

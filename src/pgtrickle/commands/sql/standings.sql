@@ -25,5 +25,5 @@ left join lateral (
     where v.pgt_id = i.pgt_id and v.status = 'COMPLETED'
     order by v.refresh_id desc limit 1
 ) h on true
-where %(name)s::text is null or i.pgt_id = pgtrickle.find_stream_table(%(name)s)
+where %(name)s::text is null or i.pgt_id = pgtrickle_internal.find_stream_table(%(name)s)
 order by i.pgt_schema, i.pgt_name

@@ -39,5 +39,5 @@ select c.oid::bigint, n.nspname, c.relname,
     )
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 cross join lateral (
-    select case when c.relkind in ('m', 'f') then to_regclass(pgtrickle.copy_of(c.oid))::oid end) copied(id)
+    select case when c.relkind in ('m', 'f') then to_regclass(pgtrickle_internal.copy_of(c.oid))::oid end) copied(id)
 where c.oid = any (%s::oid[])

@@ -2,7 +2,7 @@
 -- Parameter: ids, or null for all.  Locks: nothing.
 select s.pgt_id, s.pgt_relid::bigint, s.pgt_schema, s.pgt_name, s.schedule, s.refresh_tier,
     s.diamond_schedule_policy, s.diamond_consistency is distinct from 'none' as is_atomic,
-    s.pgt_id in (select g.pgt_id from pgtrickle.gated_tables() g union all select w.pgt_id from pgtrickle.pgt_waiting w)
+    s.pgt_id in (select g.pgt_id from pgtrickle_internal.gated_tables() g union all select w.pgt_id from pgtrickle.pgt_waiting w)
         as is_gated,
     coalesce((
         select jsonb_agg(jsonb_build_array(d.source_type, d.source_relid::bigint)) from pgtrickle.pgt_dependencies d

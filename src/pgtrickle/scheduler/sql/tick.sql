@@ -25,16 +25,16 @@ select clock_timestamp() as now, pg_current_snapshot()::text as snapshot,
         union
         -- a lock is seen before its transaction commits, which is what it is for
         select l.objid::bigint from pg_locks l
-        where l.locktype = 'advisory' and l.classid = pgtrickle.refresh_lock()::oid and l.objsubid = 2
+        where l.locktype = 'advisory' and l.classid = pgtrickle_internal.refresh_lock()::oid and l.objsubid = 2
             and l.database = (select oid from pg_database where datname = current_database())
     ) as requested,
     array(
         select d.pgt_id from pgtrickle.pgt_dependencies d
         join pgtrickle.pgt_sources s on s.source_relid = d.source_relid
         where %(has_views)s and d.source_type = 'materialized_view'
-            and s.version is distinct from pgtrickle.source_version(d.source_relid)
+            and s.version is distinct from pgtrickle_internal.source_version(d.source_relid)
     ) as refreshed_views,
-    pgtrickle.is_draining() as is_draining,
+    pgtrickle_internal.is_draining() as is_draining,
     (select c.generation from pgtrickle.pgt_caches c) as cache_generation,
     pgtrickle.installation() as installation
 from (select %(seen)s::pg_snapshot) p(seen)
