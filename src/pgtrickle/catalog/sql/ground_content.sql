@@ -59,7 +59,7 @@ language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
             'kind', c.relkind, 'persistence', c.relpersistence,
-            'is_subscribed', exists (select from pg_subscription_rel r where r.srrelid = c.oid),
+            'is_subscribed', pgtrickle_internal.subscriptions_version(c.oid) is not null,
             'triggers', pgtrickle_internal.trigger_content(c.oid, 'pgtrickle_changes'))
         || pgtrickle_internal.edge_content(c.oid) || pgtrickle_internal.stored_content(c.oid, names)
     from pg_class c where c.oid = relation_id

@@ -24,6 +24,20 @@ as $$
     from pg_class c where c.oid = relation_id
 $$;
 
+-- subscriptions_version: of the subscriptions that write to a relation; null if there is none, or we may not know.
+-- Not SQL: PostgreSQL checks the privileges of a whole statement, whether a part of it is executed or not.
+create or replace function pgtrickle_internal.subscriptions_version(relation_id oid) returns bigint
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if has_table_privilege('pg_catalog.pg_subscription_rel', 'SELECT') then
+        return (select bit_xor(hash_record_extended(row(r.srsubid, r.srrelid), 7)) from pg_subscription_rel r
+            where r.srrelid = relation_id);
+    end if;
+    return null;
+end
+$$;
+
 -- source_ground_version: of a source, or of a partition or child of one: also its keys, its edges to parents and
 -- children, and whether a subscription writes to it.
 create or replace function pgtrickle_internal.source_ground_version(relation_id oid) returns table (version bigint)
@@ -40,8 +54,7 @@ as $$
             where h.inhrelid = c.oid), 0)
         # coalesce((select bit_xor(hash_record_extended(row(h.xmin, h.ctid), 6)) from pg_inherits h
             where h.inhparent = c.oid), 0)
-        # coalesce((select bit_xor(hash_record_extended(row(r.srsubid, r.srrelid), 7)) from pg_subscription_rel r
-            where r.srrelid = c.oid), 0)
+        # coalesce(pgtrickle_internal.subscriptions_version(c.oid), 0)
     from pg_class c where c.oid = relation_id
 $$;
 
