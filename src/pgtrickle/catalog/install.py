@@ -42,6 +42,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.capture", "rotate.sql"),
     ("pgtrickle.capture", "copies.sql"),
     ("pgtrickle.catalog", "generation.sql"),
+    ("pgtrickle.catalog", "search_path.sql"),
     ("pgtrickle.catalog", "ground_versions.sql"),
     ("pgtrickle.catalog", "ground_content.sql"),
     ("pgtrickle.catalog", "ground_rights.sql"),

@@ -24,7 +24,19 @@ CARDINALITY_VIOLATION = "21000"
 
 SEVERAL = "let the subquery give one row for each row around it: aggregate it, or limit it to one"
 
-ADVICE = {QUERY_CANCELED: ENDLESS, CARDINALITY_VIOLATION: SEVERAL}
+UNDEFINED = ("42883", "42P01", "42704")
+"""A function or operator, a table, a type that does not exist."""
+
+NAME_THE_SCHEMA = (
+    "a refresh looks for names without a schema in pg_catalog only: write the schema in the function that"
+    " uses the name, or let it say where to look: alter function … set search_path = …"
+)
+
+ADVICE = {
+    QUERY_CANCELED: ENDLESS,
+    CARDINALITY_VIOLATION: SEVERAL,
+    **dict.fromkeys(UNDEFINED, NAME_THE_SCHEMA),
+}
 
 AGAIN = "try again in a moment"
 

@@ -75,6 +75,7 @@ begin
     perform pgtrickle_internal.guard_always(relation_id);
     perform pgtrickle_internal.add_columns(relation_id, query_view);
     perform pgtrickle_internal.change_query(relation_id, query_view);
+    perform pgtrickle_internal.check_search_path(id, pg_catalog.current_schemas(false));
     perform pgtrickle_internal.enable_always_for(id);
     perform pgtrickle_internal.drop_view(query_view);
 end

@@ -1,0 +1,75 @@
+"""Functions that rely on their caller's search_path are refused when a stream table is created."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+pytestmark = pytest.mark.every_postgres
+
+QUERY = "select id, outer_function(id) as value from orders"
+
+
+@pytest.fixture
+def orders(source, admin):
+    admin.execute("create schema lib")
+    admin.execute("grant usage on schema lib to public")
+    admin.execute("create domain lib.score as int")
+    admin.execute(
+        "create function lib.inner_function(n int) returns int immutable language sql as 'select n'"
+    )
+    admin.execute(
+        "create function lib.same(n int, t text) returns boolean immutable language sql as 'select true'"
+    )
+    admin.execute("create operator lib.=== (leftarg = int, rightarg = text, function = lib.same)")
+    return source("orders(id int)")
+
+
+def define(admin, body: str, extra: str = "") -> None:
+    admin.execute(
+        f"create function outer_function(n int) returns int immutable language plpgsql {extra}"
+        f" as $$ begin return {body}; end $$"
+    )
+
+
+def create(app) -> None:
+    app.execute("set search_path = public, lib")
+    app.execute("select pgtrickle.create_stream_table('seen', %s)", (QUERY,))
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [("inner_function(n)", "inner_function()"), ("n::score", "score"), ("(n === 'a')::int", "===")],
+)
+def test_a_function_that_finds_names_by_the_search_path_is_refused(orders, admin, app, body, name):
+    define(admin, body)
+    with pytest.raises(
+        psycopg.errors.FeatureNotSupported, match=f"names {name.replace('(', '.').replace(')', '.')}"
+    ) as refusal:
+        create(app)
+    hint = refusal.value.diag.message_hint or ""
+    assert "set search_path = public, lib" in hint
+    admin.execute("alter function outer_function(int) set search_path = public, lib")
+    create(app)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "lib.inner_function(n)",
+        "n::lib.score",
+        "n * 2 -- inner_function(n)",
+        "abs(n)",
+        "(n operator(lib.===) 'a')::int",
+    ],
+)
+def test_a_function_that_names_every_schema_is_taken(orders, admin, app, body):
+    define(admin, f"{body}\n")
+    create(app)
+
+
+def test_another_path_leads_to_nothing(orders, admin, app):
+    define(admin, "abs(n)")
+    admin.execute("create function lib.abs(n int, m int) returns int immutable language sql as 'select n'")
+    app.execute("set search_path = public")
+    app.execute("select pgtrickle.create_stream_table('seen', %s)", (QUERY,))
