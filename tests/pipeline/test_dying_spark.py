@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.end_to_end.dying_spark import DEATHS
+from tests.pipeline.dying_spark import DEATHS
 from tests.end_to_end.test_crashes import QUERY
 from tests.fixtures.databases import APP
 
@@ -25,7 +25,7 @@ def test_spark_that_dies_at_any_step_is_started_again_and_every_table_stays_exac
         "select pgtrickle.create_stream_table('whole', 'select max(id) as m from orders', '1s', 'FULL')"
     )
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.end_to_end.dying_spark"],
+        [sys.executable, "-m", "tests.pipeline.dying_spark"],
         env={**os.environ, "PGTRICKLE_DSN": dsn, "PGTRICKLE_APP_DSN": database.dsn(APP)},
         capture_output=True,
         text=True,

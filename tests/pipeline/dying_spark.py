@@ -1,6 +1,6 @@
 """A process whose Spark dies: at every step of a refresh, in every way, and below a running sidecar.
 
-Run as: python -m tests.end_to_end.dying_spark, with the addresses in PGTRICKLE_DSN and PGTRICKLE_APP_DSN.
+Run as: python -m tests.pipeline.dying_spark, with the addresses in PGTRICKLE_DSN and PGTRICKLE_APP_DSN.
 There are the stream tables `totals`, which computes on Spark, and `whole`, which PostgreSQL evaluates. Every
 death costs a start of Spark, so one process goes through all of them. It prints what it saw as JSON.
 """
