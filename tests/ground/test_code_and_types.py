@@ -26,7 +26,8 @@ def test_functions_and_what_they_call_are_watched(items, ground, admin):
     """A body that is stored as text calls what it names before a parenthesis."""
     admin.execute(
         "create function deep(n int) returns int immutable language sql return n + 1;"
-        "create function middle(n int) returns int immutable language plpgsql as 'begin return public.deep(n); end';"
+        "create function middle(n int) returns int immutable language plpgsql"
+        " as 'begin return public.deep(n); end';"
         "create function top(n int) returns int immutable language sql as 'select public.middle($1)';"
         "create aggregate total(int) (sfunc = int4pl, stype = int, initcond = '0')"
     )

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from tests.pipeline.dying_spark import DEATHS
 from tests.end_to_end.test_crashes import QUERY
 from tests.fixtures.databases import APP
+from tests.pipeline.dying_spark import DEATHS
 
 
 @pytest.mark.slow
