@@ -170,7 +170,7 @@ CODE_DDL: Final = (
     "alter domain small drop constraint low",
     "alter domain small drop constraint small_check",
     "create cast (mood as text) with function mood_text(mood)",
-    "create cast (mood as text) with function mood_text(mood) as implicit",
+    "create cast (mood as text) with function mood_text(mood) as assignment",
     "drop cast (mood as text)",
 )
 
