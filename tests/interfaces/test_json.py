@@ -10,7 +10,7 @@ STANDING = {
     "name", "owner", "query", "sources", "schedule", "tier", "refresh_mode", "effective_refresh_mode",
     "downgrade_reason", "status", "is_populated", "data_timestamp", "staleness_seconds", "pending_changes",
     "last_refresh_at", "last_action", "last_milliseconds", "consecutive_errors", "last_error", "retry_at",
-    "waits",
+    "waits", "refresh_timeout", "on_divergence", "repairs", "last_repair_at",
 }  # fmt: skip
 PAST_REFRESH = {
     "refresh_id", "name", "action", "status", "started_at", "rows_inserted", "rows_deleted", "milliseconds",

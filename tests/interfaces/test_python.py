@@ -87,7 +87,8 @@ def test_what_is_altered_is_what_was_given(trickle, orders):
 def test_a_stream_table_that_was_tampered_with_is_found_out(trickle, orders, admin):
     trickle.create_stream_table("sales", QUERY)
     trickle.refresh("sales")
-    admin.execute("alter table sales disable trigger user; delete from sales where region = 'north'")
+    # a superuser gets past the guard without leaving a trace
+    admin.execute("set pgtrickle.applying = on; delete from sales where region = 'north'")
     with pytest.raises(Diverged, match="north"):
         trickle.verify("sales")
     assert trickle.repair("sales") == ["sales will be computed anew; only the difference is written."]

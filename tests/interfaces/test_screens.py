@@ -62,7 +62,7 @@ def test_full_is_never_silent(cli):
 def test_rows_that_differ_are_shown(cli, admin):
     cli("create", "sales", "-q", QUERY)
     cli("refresh", "sales", role="trickle")
-    admin.execute("alter table sales disable trigger user; update sales set total = 11")
+    admin.execute("set pgtrickle.applying = on; update sales set total = 11")
     answer = cli("verify", "sales", role="trickle")
     assert answer.exit_code == 5
     assert answer.err.startswith("error PGT-R002: ")
