@@ -59,6 +59,7 @@ def test_full_is_never_silent(cli):
 
 
 @pytest.mark.usefixtures("orders", "shared_spark")
+@pytest.mark.diverges
 def test_rows_that_differ_are_shown(cli, admin):
     cli("create", "sales", "-q", QUERY)
     cli("refresh", "sales", role="trickle")

@@ -122,6 +122,6 @@ def _text(value: Expression, pg_type: PgType) -> Expression:
     else:
         # other types may have a cast to text of their own, or as many digits as a setting says
         function = exp.Anonymous(this="value_text", expressions=[text])
-        text = exp.Dot(this=exp.to_identifier("pgtrickle"), expression=function)
+        text = exp.Dot(this=exp.to_identifier("pgtrickle_internal"), expression=function)
     filled = exp.DPipe(this=exp.Literal.string("="), expression=text)
     return Expression(exp.Coalesce(this=filled, expressions=[exp.Literal.string("")]))
