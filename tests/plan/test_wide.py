@@ -10,7 +10,7 @@ import pytest
 
 from tests.plan.wide import QUERIES, build
 
-NARROW, WIDE = 40, 160
+NARROW, WIDE = 24, 96
 PROPORTION = WIDE / NARROW
 
 

@@ -90,7 +90,7 @@ def test_a_kept_statement_that_no_longer_fits_does_not_fail_a_refresh(orders, ap
     connection.execute(
         "create function pgtrickle_internal.ground_state(ids bigint[]) returns table (is_moved boolean,"
         " code text)"
-        " language sql as 'select is_moved, code::text from pgtrickle.ground_state_before(ids)'"
+        " language sql as 'select is_moved, code::text from pgtrickle_internal.ground_state_before(ids)'"
     )
     connection.commit()
     _follow(direct, orders, "totals", times=1)
