@@ -227,3 +227,14 @@ def test_a_subscription_target_gets_triggers_for_it(items, ground, app, admin):
     level = "select trigger_level from pgtrickle.pgt_sources where source_relid = 'items'::regclass"
     assert app.execute(level).fetchone() == ("row",)
     admin.execute("delete from pg_subscription_rel")
+
+
+def test_a_partition_that_others_follow_too_leaves_no_gap(app, ground):
+    app.execute("create table e (id int, v int) partition by list (v)")
+    app.execute("create table e1 partition of e for values in (1)")
+    app.execute("grant select, trigger on e, e1 to trickle")
+    ground.follow("select id from e")
+    app.execute("select pgtrickle.create_stream_table('of_part', 'select id from e1')")
+    assert "s" not in ground.poll()
+    app.execute("select pgtrickle.drop_stream_table('of_part')")
+    assert ground.poll() == {}

@@ -101,8 +101,15 @@ as $$
         select 'itself', s.pgt_relid, '', pgtrickle_internal.printed(s.pgt_relid), pgtrickle_internal.own_content(s.pgt_relid)
         from pgtrickle.pgt_stream_tables s where s.pgt_id = ground_of.id
         union all
-        select distinct on (t.id) 'source', t.id, '', pgtrickle_internal.printed(t.id), pgtrickle_internal.source_content(t.id, r.names)
-        from relations r cross join lateral pgtrickle_internal.tree_of(r.relation_id) t(id) where r.relkind <> 'v'
+        select 'source', m.id, '', pgtrickle_internal.printed(m.id),
+            pgtrickle_internal.source_content(m.id, m.names, m.roots)
+        from (
+            select t.id, array_agg(distinct n.name) filter (where n.name is not null) as names,
+                jsonb_agg(distinct r.relation_id::bigint) as roots
+            from relations r cross join lateral pgtrickle_internal.tree_of(r.relation_id) t(id)
+            left join lateral unnest(r.names) n(name) on true
+            where r.relkind <> 'v' group by t.id
+        ) m
         union all
         select 'view', r.relation_id, '', pgtrickle_internal.printed(r.relation_id), '{}' from relations r where r.relkind = 'v'
         union all
@@ -180,7 +187,7 @@ as $$
     where d.source_relid = source and d.source_type in ('table', 'stream_table') and not exists (
         select from pgtrickle.pgt_ground g join pgtrickle_internal.tree_of(source) t(id) on t.id = g.object_id
         where g.pgt_id = d.pgt_id and g.kind = 'source'
-            and g.content -> 'triggers' is distinct from pgtrickle_internal.trigger_content(g.object_id, 'pgtrickle_changes'))
+            and g.content -> 'triggers' is distinct from pgtrickle_internal.capture_content(g.object_id, g.content -> 'roots'))
 $$;
 
 -- note_own_triggers: we have replaced the triggers of a source ourselves, under a lock, without a gap. Where the
@@ -190,10 +197,10 @@ create or replace function pgtrickle_internal.note_own_triggers(source oid, read
 language sql set search_path = pg_catalog, pg_temp
 as $$
     update pgtrickle.pgt_ground g set content = g.content || jsonb_build_object('triggers',
-        pgtrickle_internal.trigger_content(g.object_id, 'pgtrickle_changes'))
+        pgtrickle_internal.capture_content(g.object_id, g.content -> 'roots'))
     from pgtrickle_internal.tree_of(source) t(id)
     where g.pgt_id = any (readers) and g.kind = 'source' and g.object_id = t.id
-        and (g.content -> 'triggers' is distinct from pgtrickle_internal.trigger_content(g.object_id, 'pgtrickle_changes')
+        and (g.content -> 'triggers' is distinct from pgtrickle_internal.capture_content(g.object_id, g.content -> 'roots')
             or is_owner and jsonb_path_exists(g.content, '$.triggers.*[1] ? (@ == "O")'))
 $$;
 
@@ -208,10 +215,10 @@ declare
 begin
     perform pgtrickle_internal.check_ownership(relation_id);
     update pgtrickle.pgt_ground g set content = g.content || jsonb_build_object('triggers',
-        pgtrickle_internal.trigger_content(g.object_id, 'pgtrickle_changes'))
+        pgtrickle_internal.capture_content(g.object_id, g.content -> 'roots'))
     where g.kind = 'source' and (g.pgt_id = id or g.xmin = pg_current_xact_id()::xid)
         and g.object_id in (select o.object_id from pgtrickle.pgt_ground o where o.pgt_id = id and o.kind = 'source')
-        and g.content -> 'triggers' is distinct from pgtrickle_internal.trigger_content(g.object_id, 'pgtrickle_changes');
+        and g.content -> 'triggers' is distinct from pgtrickle_internal.capture_content(g.object_id, g.content -> 'roots');
 end
 $$;
 

@@ -3,6 +3,17 @@
 -- Where a gap leaves the same state behind (a trigger switched off and on, a partition detached and attached),
 -- the xmin of the catalog row is part of the content: nothing else writes these rows.
 
+-- capture_content: the triggers of a relation that capture its rows for one of these sources, by name. A partition may
+-- be a source itself, for other stream tables: their triggers come and go without leaving a gap here.
+create or replace function pgtrickle_internal.capture_content(relation_id oid, roots jsonb) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(jsonb_object_agg(t.tgname, jsonb_build_array(t.xmin::text, t.tgenabled, t.tgtype)), '{}')
+    from pg_trigger t join pg_proc p on p.oid = t.tgfoid and p.pronamespace = to_regnamespace('pgtrickle_changes')
+    where t.tgrelid = relation_id
+        and p.proname in (select format('capture_%s', root) from jsonb_array_elements_text(roots) root)
+$$;
+
 -- trigger_content: the triggers of a relation that call functions of the given schema, by name.
 create or replace function pgtrickle_internal.trigger_content(relation_id oid, function_schema name) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
@@ -53,14 +64,15 @@ as $$
     from pg_class c where c.oid = relation_id
 $$;
 
--- source_content: of a source, or a partition or child of one, as far as the columns of these names are used.
-create or replace function pgtrickle_internal.source_content(relation_id oid, names name[]) returns jsonb
+-- source_content: of one of the sources `roots`, or of a partition or child of them, as far as the columns of these
+-- names are used.
+create or replace function pgtrickle_internal.source_content(relation_id oid, names name[], roots jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
             'kind', c.relkind, 'persistence', c.relpersistence,
             'is_subscribed', pgtrickle_internal.subscriptions_version(c.oid) is not null,
-            'triggers', pgtrickle_internal.trigger_content(c.oid, 'pgtrickle_changes'))
+            'roots', roots, 'triggers', pgtrickle_internal.capture_content(c.oid, roots))
         || pgtrickle_internal.edge_content(c.oid) || pgtrickle_internal.stored_content(c.oid, names)
     from pg_class c where c.oid = relation_id
 $$;
@@ -150,7 +162,7 @@ begin
     return case kind
         when 'itself' then pgtrickle_internal.own_content(object_id)
         when 'source' then pgtrickle_internal.source_content(object_id,
-            array(select jsonb_object_keys(stored -> 'columns')::name))
+            array(select jsonb_object_keys(stored -> 'columns')::name), stored -> 'roots')
         when 'function' then pgtrickle_internal.function_fingerprint(object_id)
         when 'type' then pgtrickle_internal.type_content(object_id)
         when 'family' then pgtrickle_internal.family_content(object_id)
