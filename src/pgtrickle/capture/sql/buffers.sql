@@ -178,15 +178,15 @@ begin
             then 'set search_path = pg_catalog, pg_temp' else '' end, pgtrickle_internal.capture_body(source));
     execute format('revoke all on function pgtrickle_changes.capture_%s() from public', source);
     update pgtrickle.pgt_sources s set shape = pgtrickle_internal.capture_shape(source, s.columns_captured),
-        parts = pgtrickle_internal.parts_of(source), body = (
+        parts = pgtrickle_internal.capture_parts(source), body = (
             select md5(p.prosrc) from pg_proc p join pg_namespace n on n.oid = p.pronamespace
             where n.nspname = 'pgtrickle_changes' and p.proname = format('capture_%s', source))
     where s.source_relid = source;
 end
 $$;
 
--- parts_of: the ids of what the trigger function of a source uses; null in the place of what is not there.
-create or replace function pgtrickle_internal.parts_of(source oid) returns oid[]
+-- capture_parts: the ids of what the trigger function of a source uses; null in the place of what is not there.
+create or replace function pgtrickle_internal.capture_parts(source oid) returns oid[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select array[pgtrickle_internal.state_function(), pgtrickle_internal.change_table('touched_0'), pgtrickle_internal.change_table('touched_1'),

@@ -88,7 +88,7 @@ begin
         select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
         where n.nspname = 'pgtrickle_changes' and p.proname = format('capture_%s', source) and p.prosecdef
             and p.proowner = pgtrickle.sidecar_role() and md5(p.prosrc) = captured.body)
-        or captured.parts is distinct from pgtrickle_internal.parts_of(source)
+        or captured.parts is distinct from pgtrickle_internal.capture_parts(source)
     then
         return format('the trigger function of %s is not what it should be', pgtrickle_internal.printed(source));
     end if;

@@ -3,7 +3,7 @@
 -- The catalog stores OIDs and transaction ids, which mean something else in a copy. So pgt_identity stores
 -- the identity of the database: the system identifier of the server, the OID of the database, the OID of a
 -- catalog table, and the transaction that wrote its first row (`marker`). A dump keeps none of them, a clone
--- by CREATE DATABASE … TEMPLATE has another OID, pg_upgrade makes another system identifier. A physical copy
+-- by CREATE DATABASE ... TEMPLATE has another OID, pg_upgrade makes another system identifier. A physical copy
 -- keeps all of them, and with them all OIDs and transaction ids: it is a failover, and goes on.
 
 -- system_identifier: that of the server; null where the caller may not call pg_control_system().
