@@ -42,8 +42,6 @@ ALWAYS = {
     "default_transaction_deferrable": "on",
     "default_transaction_isolation": "serializable",
     "enable_hashagg": "off",
-    "enable_indexscan": "off",
-    "enable_seqscan": "off",
     "escape_string_warning": "off",
     "exit_on_error": "on",
     "gin_fuzzy_search_limit": "1",
