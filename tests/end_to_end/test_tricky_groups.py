@@ -197,3 +197,20 @@ def test_a_distinct_row_stays_while_one_copy_is_left(source, followed):
     tables.after("insert into t values (1, 'x'), (1, 'x')", "delete from u where a = 1")
     tables.after("delete from t", "delete from u")
     tables.after("insert into u values (null, null)", "insert into t values (null, null)")
+
+
+def test_an_aggregate_without_keys_stays_where_a_change_reaches_no_row(source, followed):
+    """The change joins with nothing, so that nothing is read; over nothing the aggregate would be null."""
+    source("beta(id int primary key, k int)")
+    source("delta(k int)")
+    source("epsilon(k int, l int, primary key (k, l))", rows=[(2, 3)])
+    joined = "beta r1 join delta r2 on true right join epsilon r3 on r2.k = r3.l"
+    tables = followed(
+        f"select string_agg('x', '') as c from {joined}",
+        f"select string_agg(r3.l::text, ',' order by r3.l) as c from {joined}",
+        f"select count(*) as n, array_agg(r1.k order by r1.k) as ks from {joined}",
+    )
+    tables.after("insert into beta values (10, 0)")
+    tables.after("insert into delta values (3)")
+    tables.after("delete from delta", "insert into epsilon values (1, 1)")
+    tables.after("delete from epsilon")

@@ -55,8 +55,8 @@ def test_a_diverged_stream_table_is_loaded_anew_with_the_reason_and_the_rows(
         ).fetchone()
     assert row == ("diverged", ["1 x (7,7,Grace) expected, found 0"], [], [], True)
     # nobody else may read rows, and what everybody may read quotes none
-    admin.execute("create role stranger")
-    admin.execute("set role stranger")
+    admin.execute("create role repairs_stranger")
+    admin.execute("set role repairs_stranger")
     found = admin.execute("select problems, unexpected, missing from pgtrickle.visible_repairs").fetchall()
     assert found == [(None, None, None)]
     with pytest.raises(psycopg.errors.InsufficientPrivilege):

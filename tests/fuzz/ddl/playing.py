@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -255,4 +255,8 @@ class Settling:
             " where status <> 'ACTIVE'"
         ).fetchall()
         for (name,) in names:
-            self.ready.admin.execute("select pgtrickle.resume_stream_table(%s)", (name,))
+            # one that has lost its guard is repaired, which resumes it too
+            with suppress(psycopg.errors.ObjectNotInPrerequisiteState):
+                self.ready.admin.execute("select pgtrickle.resume_stream_table(%s)", (name,))
+                continue
+            self.ready.admin.execute("select pgtrickle.repair_stream_table(%s)", (name,))

@@ -113,4 +113,10 @@ def _asked(columns: tuple[Column, ...], needs: Needs) -> tuple[Lookup, ...]:
 
 
 def _lookups(columns: tuple[Column, ...], kept: Needs) -> tuple[Lookup, ...]:
-    return _asked(columns, kept) if all(want.columns for want in kept) else ()
+    """The lookups of the rows that are kept; none where some are kept by key and some whatever their key.
+
+    A need without columns opens or closes the whole answer, as it does for the reads below. An aggregate
+    without keys has a row over nothing, so its answer must close when they do.
+    """
+    is_by_key = {bool(want.columns) for want in kept}
+    return _asked(columns, kept) if len(is_by_key) == 1 else ()

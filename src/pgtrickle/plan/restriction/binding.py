@@ -24,6 +24,7 @@ from pgtrickle.plan.operators import (
     Leaf,
     Nothing,
     Operator,
+    Project,
     Recursive,
     Scan,
     Single,
@@ -125,7 +126,9 @@ class Binding:
     def _evaluated(self, op: Evaluated, needs: Needs) -> Operator:
         was_inside, self._is_inside = self._is_inside, True
         child = self.bound(op.child, needs)
-        own = self.touched(op.child) if isinstance(op.child, (Aggregate, Window, Top)) else ()
+        own = (
+            self.touched(op.child) if isinstance(op.child, (Aggregate, Window, Top)) else self._gate(op.child)
+        )
         self._is_inside = was_inside
         if was_inside:
             return child
@@ -133,6 +136,12 @@ class Binding:
             return recursion_of(child, op.columns, needs, self._reads)
         has_kept = own or id(op.child) in self._met
         return answer_of(child, op.columns, (*needs, *own) if has_kept else (), self._reads)
+
+    def _gate(self, op: Operator) -> Needs:
+        """What opens the one group of an aggregate without keys, also below a projection."""
+        while isinstance(op, Project):
+            op = op.child
+        return self.touched(op) if isinstance(op, Aggregate) and not op.keys else ()
 
     def _region(self, op: Operator, needs: Needs) -> Operator:
         return with_leaves(op, iter(Messages(self, op, needs).leaves()))
