@@ -236,7 +236,7 @@ $$;
 
 -- create_buffers: make both buffers hold the given columns of the source, by their base types.
 -- Types go without their modifier: a column that is widened must still fit. A column whose type has
--- changed starts anew; whoever reads it starts anew as well. One that an earlier version declared by a domain
+-- changed starts anew; its readers start anew as well. One that an earlier version declared by a domain
 -- keeps its rows, and one whose column is gone goes too: its type must not depend on us for ever.
 create or replace function pgtrickle_internal.create_buffers(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

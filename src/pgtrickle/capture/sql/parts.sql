@@ -1,7 +1,7 @@
 -- parts: what all trigger functions use, and the functions that make it anew where somebody has removed it.
 -- Run as the sidecar's role.
 
--- change_table: the id of a table of ours in pgtrickle_changes, also where we may no longer use that schema.
+-- change_table: the id of a table in pgtrickle_changes, even if we have lost USAGE on that schema.
 create or replace function pgtrickle_internal.change_table(table_name text) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -64,7 +64,7 @@ begin
         revoke all on schema pgtrickle_changes from public;
     end if;
     execute format('grant all on schema pgtrickle_changes to %s', own);
-    -- a function can be replaced only by who may execute it
+    -- only a role that may execute a function can replace it
     for existing in
         select p.oid::regprocedure::text from pg_proc p join pg_namespace n on n.oid = p.pronamespace
         where n.nspname = 'pgtrickle_changes' and p.proname in ('has_columns', 'capture_state')

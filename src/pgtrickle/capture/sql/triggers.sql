@@ -181,7 +181,7 @@ $$;
 
 -- enable_always: let the triggers of a source fire for replicated writes too, where the caller owns it.
 -- Runs as the caller: only the owner of a table may do this. Waits for no writer longer than a moment: then the
--- triggers stay as they are, and whoever owns the table may do it later.
+-- triggers stay as they are, and the owner of the table may do it later.
 create or replace function pgtrickle_internal.enable_always(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

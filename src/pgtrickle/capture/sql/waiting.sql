@@ -1,5 +1,5 @@
 -- waiting: sources that are too busy for triggers. Creating a trigger waits for every transaction that writes
--- to the table, and whoever wants to write meanwhile waits behind us. So an attempt waits for a moment only;
+-- to the table, and writers that arrive meanwhile queue behind us. So an attempt waits for a moment only;
 -- if that is not enough, the stream table waits for its triggers and the sidecar tries again and again.
 -- Run as the sidecar's role, apart from what is said to run as the caller.
 

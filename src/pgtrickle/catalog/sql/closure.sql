@@ -4,8 +4,8 @@
 -- looked up in the catalogs, except in a few fields that never hold one. The result may name an object
 -- too many, never one too few. Built-in objects (below 16384) are left out.
 -- All of these only read catalogs. What a function in another language than SQL calls is not known to
--- PostgreSQL: such a function, and a SQL function whose body is a string, is opaque, and whoever owns it
--- answers for all that it does.
+-- PostgreSQL: such a function, and a SQL function whose body is a string, is opaque, and is
+-- trusted or refused by its owner alone.
 
 -- tree_objects: every object whose OID occurs in the text of a pg_node_tree.
 -- Numbers that are no OIDs: positions in the text of the query, modifiers of types, lengths of constants.
