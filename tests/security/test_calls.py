@@ -56,12 +56,12 @@ def test_no_argument_of_a_definer_is_sql(admin):
         "ask_for_repair": "relation_id oid",
         "change_buffer_sizes": "",
         "change_options": "relation_id oid, options jsonb",
-        "change_query": "relation_id oid, query_view oid",
+        "change_query": "relation_id oid, query_view oid, path name[]",
         "change_status": "relation_id oid, status text",
         "forget": "id bigint",
         "note_always": "source oid",
         "note_enabled": "relation_id oid",
-        "register": "query_view oid, relation_id oid, options jsonb",
+        "register": "query_view oid, relation_id oid, options jsonb, path name[]",
     }
 
 
@@ -99,8 +99,13 @@ def test_definers_refuse_any_arguments_from_others(attack, victim):
         '\'{"schedule": "1s", "pgt_owner": 10, "status": "ACTIVE"}\'',
     )
     calls = [
-        *(f"pgtrickle_internal.register({v}, {r}, {o})" for v in views for r in relations for o in options),
-        *(f"pgtrickle_internal.change_query({r}, {v})" for r in relations for v in views),
+        *(
+            f"pgtrickle_internal.register({v}, {r}, {o}, null)"
+            for v in views
+            for r in relations
+            for o in options
+        ),
+        *(f"pgtrickle_internal.change_query({r}, {v}, null)" for r in relations for v in views),
         *(f"pgtrickle_internal.change_options({r}, {o})" for r in relations for o in options),
         *(f"pgtrickle_internal.change_status({r}, 'SUSPENDED')" for r in relations),
         *(f"pgtrickle_internal.ask_for_repair({r})" for r in relations),

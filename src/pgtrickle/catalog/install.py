@@ -32,6 +32,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "guard.sql"),
     ("pgtrickle.catalog", "closure.sql"),
     ("pgtrickle.catalog", "analyse.sql"),
+    ("pgtrickle.catalog", "object_names.sql"),
     ("pgtrickle.catalog", "check_relations.sql"),
     ("pgtrickle.catalog", "fingerprints.sql"),
     ("pgtrickle.capture", "touched.sql"),

@@ -189,8 +189,7 @@ begin
     query_view := pgtrickle_internal.view_of(query);
     perform pgtrickle_internal.check_text(query_view);
     relation_id := pgtrickle_internal.create_storage(parts[1], parts[2], query_view);
-    id := pgtrickle_internal.register(query_view, relation_id, asked);
-    perform pgtrickle_internal.check_search_path(id, pg_catalog.current_schemas(false));
+    id := pgtrickle_internal.register(query_view, relation_id, asked, pg_catalog.current_schemas(false));
     perform pgtrickle_internal.enable_always_for(id);
     perform pgtrickle_internal.drop_view(query_view);
 end

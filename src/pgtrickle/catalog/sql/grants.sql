@@ -50,7 +50,7 @@ grant execute on function
     pgtrickle_internal.may_gate, pgtrickle_internal.check_may_gate, pgtrickle_internal.close_gate, pgtrickle_internal.open_gate,
     pgtrickle_internal.may_drain, pgtrickle_internal.check_may_drain, pgtrickle_internal.check_not_copy, pgtrickle_internal.is_guarded,
     pgtrickle_internal.bound_relation, pgtrickle_internal.named_relation, pgtrickle_internal.shown_name, pgtrickle_internal.own_guard, pgtrickle_internal.restore_guard,
-    pgtrickle_internal.found_by_path, pgtrickle_internal.check_search_path, pgtrickle_internal.has_moved, pgtrickle_internal.timeline, pgtrickle_internal.system_identifier, pgtrickle_internal.present_identity to public;
+    pgtrickle_internal.has_moved, pgtrickle_internal.timeline, pgtrickle_internal.system_identifier, pgtrickle_internal.present_identity to public;
 
 -- parts that run as the sidecar's role and check everything they are given
 grant execute on function
