@@ -10,7 +10,7 @@ from pgtrickle.apply import applying
 from pgtrickle.catalog.tables import find
 from pgtrickle.changes import reading, sharing
 from pgtrickle.model.stream_table import Action, RefreshOutcome
-from pgtrickle.pipeline import prepared
+from pgtrickle.pipeline import programs
 from pgtrickle.refresh import computing, waves
 from pgtrickle.refresh.story import Failure, refresh_all
 from tests.fixtures.stream_tables import StreamTable
@@ -274,7 +274,7 @@ def test_a_member_without_a_plan_yet_goes_with_those_that_have_one(orders, strea
         refreshed(tables)
     tables.append(stream_table("select amount, count(customer) as c from orders group by amount"))
     orders.change("update orders set amount = 8 where id = 1")
-    planned = counted(prepared, "plan_small")
+    planned = counted(programs, "plan_small")
     all_right(tables, refreshed(tables))
     assert len(planned) <= 1
 

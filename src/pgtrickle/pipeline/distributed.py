@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
 
-from pgtrickle.pipeline.failures import JOB_FAILED, failed
+from pgtrickle.pipeline.jvm.failures import JOB_FAILED, failed
 from pgtrickle.pipeline.names import bound
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import PartitionedQuery

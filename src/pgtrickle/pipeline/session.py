@@ -17,18 +17,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pgtrickle.model.errors import SparkFailed, SparkLost
-from pgtrickle.pipeline.failures import failed, is_unreachable, is_worker_lost
-from pgtrickle.pipeline.gateway import (
+from pgtrickle.pipeline.java import require_java
+from pgtrickle.pipeline.jvm.failures import failed, is_unreachable, is_worker_lost
+from pgtrickle.pipeline.jvm.process import (
     OUT_OF_MEMORY,
-    answers,
-    end_jvm,
-    ending_of,
-    forget_gateway,
-    process_of,
+    describe_exit,
+    detach_gateway,
+    jvm_process,
+    kill_jvm,
+    ping,
     why_dead,
 )
-from pgtrickle.pipeline.java import require_java
-from pgtrickle.pipeline.prepared import Programs
+from pgtrickle.pipeline.programs import Programs
 from pgtrickle.pipeline.small import warm_small
 from pgtrickle.pipeline.source import PartitionedQuery, Sources
 from pgtrickle.pipeline.tags import cancel_jobs
@@ -99,7 +99,7 @@ class Spark:
     def __init__(self, root: SparkSession, *, is_ours: bool, directory: Path | None = None) -> None:
         self._root = root
         self._is_ours = is_ours
-        self._process = process_of(root)
+        self._process = jvm_process(root)
         self._ending: str | None = None
         self._directory = directory
         self.small = _configured(root.newSession(), _SMALL)
@@ -146,7 +146,7 @@ class Spark:
     def why_ended(self) -> str | None:
         """How the JVM's process ended; None while it lives. Asks nothing of the JVM."""
         has_ended = self._process is not None and self._process.poll() is not None
-        return ending_of(self._process) if self._process is not None and has_ended else None
+        return describe_exit(self._process) if self._process is not None and has_ended else None
 
     def why_dead(self) -> str | None:
         """What is wrong with this Spark; None if it answers and its context runs."""
@@ -154,7 +154,7 @@ class Spark:
 
     def ask(self) -> None:
         """Return once the JVM has answered a question."""
-        answers(self._root)
+        ping(self._root)
 
     def check(self, failure: Exception) -> None:
         """Raise SparkLost if the failure says nothing of a program: Spark, or a process of its, has died."""
@@ -179,9 +179,9 @@ class Spark:
         self._ending = self._ending or "it was discarded"
         self.programs.close()
         if self._is_ours and self._process is not None:
-            end_jvm(self._process)
+            kill_jvm(self._process)
         if self._process is not None and self._process.poll() is not None:
-            forget_gateway(self._root)
+            detach_gateway(self._root)
         elif self._is_ours:
             with suppress(Exception):
                 self._root.stop()
@@ -246,7 +246,7 @@ def _default_session() -> SparkSession | None:
 
 
 def _lives(session: SparkSession) -> bool:
-    return why_dead(session, process_of(session)) is None
+    return why_dead(session, jvm_process(session)) is None
 
 
 def _started(builder: SparkSession.Builder, configuration: Mapping[str, str], master: str) -> SparkSession:

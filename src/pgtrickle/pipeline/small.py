@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.errors import SparkFailed
-from pgtrickle.pipeline.failures import JOB_FAILED, failed
+from pgtrickle.pipeline.jvm.failures import JOB_FAILED, failed
 from pgtrickle.pipeline.names import bound, plain, quoted
 
 if TYPE_CHECKING:

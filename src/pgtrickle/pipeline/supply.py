@@ -14,12 +14,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from pgtrickle.model.errors import PgTrickleError, SparkLost
 from pgtrickle.model.stream_table import StreamTableId
-from pgtrickle.pipeline.failures import text_of
+from pgtrickle.pipeline.jvm import GatewayError
+from pgtrickle.pipeline.jvm.failures import text_of
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.suspects import Suspects
 
@@ -69,6 +69,14 @@ class SparkSupply:
         """The Spark that runs now, if one was started."""
         with self._changed:
             return self._spark
+
+    @property
+    def in_place(self) -> str | None:
+        """Whether small programs are computed in the driver: `yes` or `no, because …`; None without Spark."""
+        spark = self.current
+        if spark is None:
+            return None
+        return "yes" if spark.programs.why_jobs is None else f"no, because {spark.programs.why_jobs}"
 
     @property
     def why_waiting(self) -> str | None:
@@ -274,6 +282,6 @@ def _checked(spark: Spark) -> Iterator[None]:
     """Tell failures because Spark has died from others, whatever was asked of it."""
     try:
         yield
-    except (Py4JError, PySparkException, ConnectionError, EOFError) as failure:
+    except (GatewayError, PySparkException, ConnectionError, EOFError) as failure:
         spark.check(failure)
         raise

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from pgtrickle.pipeline.gateway import is_remote
+from pgtrickle.pipeline.jvm.process import is_remote
 
 _TAG: Final[ContextVar[str | None]] = ContextVar("tag", default=None)
 

@@ -218,10 +218,12 @@ class Engine:
     def cache_counters(self) -> Mapping[str, int]:
         """What the caches of this process did since it began, by name."""
         spark = self.supply.current
-        plans = len(spark.programs) if spark is not None else 0
+        programs = spark.programs if spark is not None else None
         return {
             **self._compilations.counters(),
-            "spark_plans": plans,
+            "spark_plans": len(programs) if programs is not None else 0,
+            "programs_in_place": programs.counters.in_driver if programs is not None else 0,
+            "programs_as_jobs": programs.counters.as_jobs if programs is not None else 0,
             "kept_reads": len(self.kept),
             "spark_deaths": self.supply.deaths,
         }

@@ -87,6 +87,7 @@ class Caretaker:
             "behind": self.duty.behind(),
             **engine.cache_counters(),
             "waits_for_spark": waits,
+            "in_place": engine.supply.in_place,
             "temp_files": engine.pool.temp_files.value if engine.pool.temp_files else None,
         }
         tell(connection, self.duty.vitals, **self.duty.workload(), more=more)

@@ -195,7 +195,11 @@ def _started(
             cache_directory=host_directory(os.environ),
         )
         _ = engine.spark
-    errors().print(f"Spark on {master} is ready after {time.monotonic() - began:.1f} s.", soft_wrap=True)
+    errors().print(
+        f"Spark on {master} is ready after {time.monotonic() - began:.1f} s; small changes computed in place:"
+        f" {engine.supply.in_place}.",
+        soft_wrap=True,
+    )
     return engine
 
 

@@ -1,8 +1,8 @@
-"""The JVM behind a PySpark session: whether it lives, and how to discard one that is dead.
+"""The process of the JVM behind a PySpark session: whether it is alive, and how to discard a dead one.
 
-PySpark keeps its gateway, its context and its session in class attributes, and gives them to everybody who
-asks for a session. A dead JVM therefore has to be removed from all of them before a new one can start in the
-same process.
+PySpark keeps its gateway, context and session in class attributes and hands them to every caller that asks
+for a session. A dead JVM must therefore be removed from all of them before a new one can start in this
+process.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _REAP_SECONDS: Final = 10.0
 
 
 def is_remote(session: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, which has no JVM in this machine."""
+    """Whether the session uses Spark Connect, so that its driver is not reachable through a gateway."""
     return not hasattr(session, "_jsparkSession")
 
 
-def process_of(session: SparkSession) -> subprocess.Popen[bytes] | None:
+def jvm_process(session: SparkSession) -> subprocess.Popen[bytes] | None:
     """The process of the session's JVM, if this process started it."""
     if is_remote(session):
         return None
     gateway = getattr(session.sparkContext, "_gateway", None)
-    # a gateway answers for any attribute with an object of the JVM
+    # getattr on a gateway returns a JVM object for any name, so look at its own attributes
     found = vars(gateway).get("proc") if gateway is not None else None
     return found if isinstance(found, subprocess.Popen) else None
 
 
 def why_dead(session: SparkSession, process: subprocess.Popen[bytes] | None) -> str | None:
-    """What is wrong with the session's Spark; None if it answers and its context runs."""
+    """Why the session cannot be used any more; None if it answers and its context is running."""
     if process is not None and process.poll() is not None:
-        return ending_of(process)
+        return describe_exit(process)
     try:
         if is_remote(session):
             return "its session was closed" if getattr(session, "is_stopped", False) else None
@@ -50,8 +50,8 @@ def why_dead(session: SparkSession, process: subprocess.Popen[bytes] | None) -> 
         return f"it cannot be reached ({type(failure).__name__})"
 
 
-def ending_of(process: subprocess.Popen[bytes]) -> str:
-    """How the JVM ended, in words."""
+def describe_exit(process: subprocess.Popen[bytes]) -> str:
+    """How the JVM ended, as text for an error message."""
     code = process.returncode
     if code is None:
         return "its JVM does not answer"
@@ -62,28 +62,28 @@ def ending_of(process: subprocess.Popen[bytes]) -> str:
     return f"its JVM exited with code {code}"
 
 
-def answers(session: SparkSession) -> None:
-    """Ask the JVM for something; returns once it has answered, and raises if it cannot be reached."""
+def ping(session: SparkSession) -> None:
+    """Make a call into the JVM. Returns once it has answered; raises if it cannot be reached."""
     jvm: Any = session._jvm
     jvm.java.lang.System.currentTimeMillis()
 
 
-def end_jvm(process: subprocess.Popen[bytes]) -> None:
-    """Kill the JVM, unless it has ended; who waits for an answer of it fails at once."""
+def kill_jvm(process: subprocess.Popen[bytes]) -> None:
+    """Kill the JVM unless it has exited. Threads that wait for an answer from it fail at once."""
     if process.poll() is None:
-        # a stopped process takes no other signal
+        # a process stopped by SIGSTOP reacts to no other signal
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
         process.wait(_REAP_SECONDS)
 
 
-def forget_gateway(session: SparkSession) -> None:
+def detach_gateway(session: SparkSession) -> None:
     """Remove a dead JVM from PySpark, so that the next session starts a new one."""
     context: Any = session.sparkContext
     gateway: Any = context._gateway
     if gateway is None or id(gateway) != id(SparkContext._gateway):
-        # another one has taken its place already
+        # a new gateway has already replaced it
         return
     if (server := getattr(context, "_accumulatorServer", None)) is not None:
         with suppress(Exception):
@@ -93,7 +93,7 @@ def forget_gateway(session: SparkSession) -> None:
         gateway.shutdown()
     with SparkContext._lock:
         if id(gateway) != id(SparkContext._gateway):
-            # somebody else was faster, and has started another one while we waited for the lock
+            # another thread started a new gateway while we waited for the lock
             return
         SparkContext._gateway = None
         SparkContext._jvm = None

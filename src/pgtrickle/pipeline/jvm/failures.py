@@ -1,4 +1,4 @@
-"""What Spark says when a job fails, brought down to its cause."""
+"""Errors of failed Spark jobs: their cause as text, and what kind of failure they are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pgtrickle.model.errors import SparkFailed
 
 JOB_FAILED: Final = (PySparkException, Py4JJavaError)
-"""How PySpark raises what failed in a job: most of it in words of its own, a cancellation as it comes."""
+"""The exceptions PySpark raises when a job fails. A cancelled job raises Py4J's own."""
 _WORKER_LOST: Final = (
     "ExecutorLostFailure",
     "Python worker exited unexpectedly",
@@ -22,11 +22,11 @@ _WORKER_LOST: Final = (
     "INVALID_HANDLE.SESSION",
     "StatusCode.UNAVAILABLE",
 )
-"""What a failure says where a process of Spark's has ended, or a machine, and not a program of ours."""
+"""Texts in an error that mean a Spark process or machine was lost, not that the program was wrong."""
 
 
 def failed(failure: Exception) -> SparkFailed:
-    """Our error for it: the last line of a worker's traceback, else the first line of the message."""
+    """Our error for a failed job, with the last line of a worker's traceback or the first of the message."""
     lines = [line.strip() for line in text_of(failure).splitlines() if line.strip()]
     is_from_worker = any(line.startswith("Traceback") for line in lines)
     cause = lines[-1] if is_from_worker else lines[0] if lines else type(failure).__name__
@@ -34,20 +34,25 @@ def failed(failure: Exception) -> SparkFailed:
 
 
 def text_of(failure: BaseException) -> str:
-    """What an error says; an error of Spark's asks the JVM for it, which may be gone."""
+    """The text of an error. A Spark error asks the JVM for its text, and the JVM may be gone."""
     try:
         return str(failure)
     except Exception:
         return type(failure).__name__
 
 
+def first_line(failure: BaseException) -> str:
+    """The first line of an error's text."""
+    return next(iter(text_of(failure).strip().splitlines()), type(failure).__name__)
+
+
 def is_worker_lost(failure: BaseException) -> bool:
-    """Whether a process that Spark needs has ended during a job."""
+    """Whether a process that Spark needs ended during a job."""
     return _says(failure, _WORKER_LOST)
 
 
 def is_unreachable(failure: BaseException) -> bool:
-    """Whether the JVM behind PySpark did not answer: its gateway is gone."""
+    """Whether the JVM did not answer because its gateway is gone."""
     found: BaseException | None = failure
     while found is not None:
         if isinstance(found, (Py4JNetworkError, ConnectionError, EOFError)):
