@@ -2,7 +2,7 @@
 
 BIN := .venv/bin
 
-.PHONY: setup check test fuzz demo bench bench-gate clean
+.PHONY: setup check test fuzz demo bench reference bench-gate clean
 
 setup:
 	@scripts/setup
@@ -24,6 +24,10 @@ demo: setup
 
 bench: setup
 	@$(BIN)/python -m bench $(ARGS)
+
+# pages of the documentation that are written from the code's own tables
+reference: setup
+	@$(BIN)/python -m pgtrickle.interfaces.reference > docs/CONFIGURATION.md
 
 # fails if a ratio is worse than in bench/baseline.json by more than a quarter; ARGS=--update writes it anew
 bench-gate: setup

@@ -9,8 +9,8 @@ import pytest
 
 from pgtrickle.commands.explain import explain
 from pgtrickle.commands.verify import verify
+from pgtrickle.model.settings import SparkPath
 from pgtrickle.model.stream_table import Action
-from pgtrickle.refresh.engine import Path
 from tests.end_to_end.viewed import CHANGES, viewed
 from tests.fixtures.bags import assert_same_bag
 from tests.fixtures.databases import TRICKLE
@@ -199,9 +199,11 @@ def test_a_copy_has_the_indexes_of_the_view(shop, stream_table, engine):
 
 
 def test_both_paths_on_spark_read_the_copy(shop, stream_table, engine):
-    engine.path = Path.DISTRIBUTED
+    engine.path = SparkPath.DISTRIBUTED
     table = stream_table(QUERIES["join"], mode="DIFFERENTIAL")
-    for path, statements in zip((Path.DISTRIBUTED, Path.SMALL, Path.DISTRIBUTED), CHANGES, strict=False):
+    for path, statements in zip(
+        (SparkPath.DISTRIBUTED, SparkPath.SMALL, SparkPath.DISTRIBUTED), CHANGES, strict=False
+    ):
         engine.path = path
         shop.change(*statements, "refresh materialized view m")
         assert table.refresh().action is Action.DIFFERENTIAL

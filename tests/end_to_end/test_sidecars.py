@@ -9,6 +9,7 @@ import pytest
 from pgtrickle.commands.look import sidecars
 from pgtrickle.commands.verify import verify
 from pgtrickle.embedded import SUPERUSER
+from pgtrickle.model.settings import WORKER_POOL_SIZE
 from pgtrickle.model.stream_table import Action
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler import loop
@@ -137,7 +138,7 @@ def test_two_sidecars_share_the_work_and_double_nothing(orders, app, engine, dat
             status = app.execute(
                 "select sidecars, quota from pgtrickle.worker_allocation_status()"
             ).fetchone()
-        assert status == (2, 2 * loop.WORKERS)
+        assert status == (2, 2 * WORKER_POOL_SIZE.default)
         assert not first.errors()
         assert not second.errors()
         assert len(verify(engine, None)) == 2

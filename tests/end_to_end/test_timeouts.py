@@ -13,8 +13,9 @@ from pgtrickle.commands.verify import verify
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.interfaces.connecting import connect as connect_python
 from pgtrickle.model.errors import RefreshTimedOut
+from pgtrickle.model.settings import SparkPath
 from pgtrickle.model.stream_table import Status
-from pgtrickle.refresh.engine import Engine, Path
+from pgtrickle.refresh.engine import Engine
 from tests.fixtures.poolers import POOL_SIZE
 from tests.fixtures.sidecars import running
 from tests.fixtures.waiting import eventually
@@ -93,7 +94,7 @@ def test_a_job_that_reads_for_too_long_is_cancelled_on_spark_and_in_its_tasks(
         "create function slowly(int) returns int language plpgsql immutable as"
         " 'begin perform pg_sleep(0.3); return $1; end'"
     )
-    engine = Engine(dsn, lambda: spark, Path.DISTRIBUTED, max_connections=POOL_SIZE, refresh_timeout=4)
+    engine = Engine(dsn, lambda: spark, SparkPath.DISTRIBUTED, max_connections=POOL_SIZE, refresh_timeout=4)
     app.execute("select pgtrickle.create_stream_table('slowly', 'select slowly(id) as id from orders', null)")
     with pytest.raises(RefreshTimedOut, match=r"within 4 s"):
         refresh(engine, "slowly")

@@ -49,6 +49,7 @@ def test_the_sidecar_follows_until_sigterm_and_keeps_its_password(database, sour
     assert (followed["action"], followed["rows_inserted"], followed["error"]) == ("DIFFERENTIAL", 1, None)
     assert rows == [(15,)]
     assert process.returncode == 0
+    assert "small changes computed in place: yes" in err
     assert "connected directly, with at most 10 connections" in err
     assert err.splitlines()[-1] == "Stopped."
     assert any("java" in title for title in titles)

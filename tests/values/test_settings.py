@@ -12,10 +12,10 @@ import pytest
 from pgtrickle.commands import define, look
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
+from pgtrickle.model.settings import SparkPath as Way
 from pgtrickle.postgres.connection import connect
 from pgtrickle.postgres.settings import MEANING, TRANSPORT
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.engine import Path as Way
 from tests.fixtures.databases import APP, TRICKLE
 from tests.fixtures.poolers import POOL_SIZE, new_pooler
 from tests.values.odd import (

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pgtrickle.catalog.outcomes import check_startable
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.errors import CommandRefused, SparkLost, UnknownStreamTable
+from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.model.stream_table import Action, RefreshMode, RefreshOutcome, StreamTableId
 from pgtrickle.pipeline.suspects import MOST_DEATHS
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, Result, refresh_all
-from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.scheduler.definitions import graph_of
 from pgtrickle.scheduler.failing import note_failure
 from pgtrickle.scheduler.units import groups
@@ -22,7 +22,7 @@ SPARK_SECONDS = 180.0
 
 
 def refresh(
-    engine: Engine, name: str, max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS
+    engine: Engine, name: str, max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS.default
 ) -> RefreshOutcome:
     """Bring a stream table to the newest snapshot, with those below it that it must agree with."""
     with engine.connection() as connection:

@@ -22,12 +22,13 @@ from pgtrickle.changes.kept import Ask
 from pgtrickle.changes.memory import Holding, Memory, TooMuch
 from pgtrickle.changes.reading import Whole, read_all
 from pgtrickle.model.errors import Diverged
+from pgtrickle.model.settings import SparkPath
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.pipeline.small import run_small
 from pgtrickle.plan.program import FirstRows, MergedGroups, Program
 from pgtrickle.plan.reads import Read, Version
 from pgtrickle.plan.targets.merged import RESCANNED
-from pgtrickle.refresh.engine import Engine, Path
+from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.reaching import Reached
 from pgtrickle.refresh.session import Session
 from pgtrickle.refresh.sizes import whole_rows
@@ -88,7 +89,7 @@ def fill(engine: Engine, session: Session, table: StreamTable, program: Program,
 
 def _max_rows(engine: Engine, session: Session) -> int | None:
     """From how many rows on tasks are faster: only where they can read what we read."""
-    return engine.large_reach if session.can_share and engine.path is Path.AUTO else None
+    return engine.large_reach if session.can_share and engine.path is SparkPath.AUTO else None
 
 
 def _result(

@@ -21,7 +21,6 @@ from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.pipeline.supply import SparkSupply
 from pgtrickle.postgres.pool import Pool
 
-USUAL_SECONDS: Final = 3600.0
 """The limit of a refresh where nothing else is asked for."""
 WATCH_SECONDS: Final = 0.2
 AGAIN_SECONDS: Final = 1.0
@@ -63,7 +62,7 @@ class Limit:
 class Limits:
     """Watches the refreshes of one engine."""
 
-    def __init__(self, pool: Pool, supply: SparkSupply, seconds: float | None = USUAL_SECONDS) -> None:
+    def __init__(self, pool: Pool, supply: SparkSupply, seconds: float | None) -> None:
         self._pool, self._supply, self._usual = pool, supply, seconds
         self._current = threading.local()
         self._numbers = count(1)

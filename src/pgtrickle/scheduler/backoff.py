@@ -9,7 +9,6 @@ from typing import Final
 
 FIRST_DELAY: Final = timedelta(seconds=1)
 LONGEST_DELAY: Final = timedelta(minutes=5)
-MAX_CONSECUTIVE_ERRORS: Final = 3
 
 # enough doublings to pass the longest delay, few enough never to overflow
 _MOST_DOUBLINGS: Final = 16

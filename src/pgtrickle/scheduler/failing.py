@@ -7,12 +7,13 @@ from datetime import datetime
 from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.catalog.repairs import Cause
 from pgtrickle.model.errors import Diverged, RightLost, SourceChanged, UnsupportedQuery
+from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.refresh.announcing import announce_failed
 from pgtrickle.refresh.diverging import note_divergence
 from pgtrickle.refresh.story import Failure
-from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS, retry_delays
+from pgtrickle.scheduler.backoff import retry_delays
 
 
 def note_failure(
@@ -20,7 +21,7 @@ def note_failure(
     failure: Failure,
     started: datetime,
     initiated_by: str,
-    max_errors: int = MAX_CONSECUTIVE_ERRORS,
+    max_errors: int = MAX_CONSECUTIVE_ERRORS.default,
 ) -> None:
     """Write a failure down, in a transaction of its own; so many in a row suspend the stream table."""
     table, error = failure.table, failure.error

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pgtrickle.catalog.install import check_original
 from pgtrickle.model.errors import ConnectionFailed
 from pgtrickle.model.names import RelationName
+from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS, WORKER_POOL_SIZE
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.scheduler.caretaking import Caretaker
 from pgtrickle.scheduler.duty import Duty
 from pgtrickle.scheduler.ground_watch import GroundWatch
@@ -28,7 +28,6 @@ POLL_SECONDS = 0.1
 LEAST_SECONDS = 0.02
 """Looks are at least so far apart; what workers report is taken in meanwhile."""
 RECONNECT_SECONDS = 1.0
-WORKERS = 4
 """How many units are refreshed at the same time."""
 
 
@@ -38,8 +37,8 @@ class Loop:
 
     engine: Engine
     on_event: Callable[[RefreshEvent], None]
-    max_errors: int = MAX_CONSECUTIVE_ERRORS
-    worker_pool_size: int = WORKERS
+    max_errors: int = MAX_CONSECUTIVE_ERRORS.default
+    worker_pool_size: int = WORKER_POOL_SIZE.default
     listen_dsn: str | None = None
     wake: threading.Event = field(default_factory=threading.Event)
     vitals: Vitals = field(default_factory=Vitals)

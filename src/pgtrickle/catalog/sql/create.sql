@@ -171,14 +171,14 @@ create or replace function pgtrickle.create_stream_table(
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
-    refresh_timeout text default null, on_divergence text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null
 ) returns void
 language plpgsql
 as $$
 declare
     asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, initialize, diamond_consistency,
-        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-        refresh_timeout => refresh_timeout, on_divergence => on_divergence);
+        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
+        on_divergence);
     parts text[] := pgtrickle_internal.new_name(name);
     query_view oid;
     relation_id oid;
@@ -201,7 +201,7 @@ create or replace function pgtrickle.create_stream_table_if_not_exists(
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
-    refresh_timeout text default null, on_divergence text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null
 ) returns void
 language plpgsql
 as $$
@@ -212,7 +212,7 @@ begin
     end if;
     perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
         diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-        refresh_timeout, on_divergence);
+        tier, refresh_timeout, on_divergence);
 end
 $$;
 
@@ -222,7 +222,7 @@ create or replace function pgtrickle.create_or_replace_stream_table(
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
-    refresh_timeout text default null, on_divergence text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null
 ) returns void
 language plpgsql
 as $$
@@ -233,11 +233,11 @@ begin
     if existing is null then
         perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
             diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-            refresh_timeout, on_divergence);
+            tier, refresh_timeout, on_divergence);
     else
         perform pgtrickle_internal.alter_options(existing, pgtrickle_internal.options(schedule, refresh_mode, initialize,
             diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-            refresh_timeout => refresh_timeout, on_divergence => on_divergence));
+            tier, refresh_timeout, on_divergence));
         perform pgtrickle_internal.alter_query(existing, query);
     end if;
 end
