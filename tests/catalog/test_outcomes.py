@@ -21,7 +21,7 @@ from pgtrickle.catalog.outcomes import (
 from pgtrickle.catalog.tables import stream_table
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import Action, RefreshMode, Status, StreamTableId
-from tests.fixtures.looks import requested
+from tests.fixtures.polls import requested
 
 pytestmark = pytest.mark.every_postgres
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from pgtrickle.commands.run import run
-from pgtrickle.scheduler.loop import Loop
+from pgtrickle.scheduler.service.loop import Loop
 from tests.fixtures.databases import TRICKLE
 from tests.fixtures.waiting import eventually
 
@@ -106,14 +106,14 @@ def test_cron_is_kept_and_a_frozen_table_is_refreshed_only_when_asked(orders, ap
 def test_a_look_that_sees_a_table_frozen_and_a_change_after_it_leaves_the_table_alone(orders, app, engine):
     created(app, "free")
     created(app, "frozen")
-    with Loop(engine, lambda event: None).duty() as duty:
+    with Loop(engine, lambda event: None).dispatcher() as dispatcher:
 
         def turned() -> list[int | None]:
-            duty.turn()
+            dispatcher.tick()
             return [total(app, "free"), total(app, "frozen")]
 
-        eventually(lambda: turned() == [10, 10] and duty.is_idle())
+        eventually(lambda: turned() == [10, 10] and dispatcher.is_idle())
         app.execute("select pgtrickle.alter_stream_table('frozen', tier => 'frozen')")
         orders.change("insert into orders values (2, 5)")
-        eventually(lambda: turned()[0] == 15 and duty.is_idle())
+        eventually(lambda: turned()[0] == 15 and dispatcher.is_idle())
         assert turned() == [15, 10]

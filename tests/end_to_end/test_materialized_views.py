@@ -14,7 +14,7 @@ from pgtrickle.model.stream_table import Action
 from tests.end_to_end.viewed import CHANGES, viewed
 from tests.fixtures.bags import assert_same_bag
 from tests.fixtures.databases import TRICKLE
-from tests.scheduler.boards import board
+from tests.scheduler.states import board
 
 QUERIES = {
     "rows": "select * from m",

@@ -12,7 +12,7 @@ from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.settings import WORKER_POOL_SIZE
 from pgtrickle.model.stream_table import Action
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.scheduler import loop
+from pgtrickle.scheduler.service import loop
 from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, Database, create_database, prepare
 from tests.fixtures.servers import new_server
 from tests.fixtures.sidecars import running

@@ -13,9 +13,9 @@ from pgtrickle.model.stream_table import Action, RefreshMode, RefreshOutcome, St
 from pgtrickle.pipeline.suspects import MOST_DEATHS
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, Result, refresh_all
-from pgtrickle.scheduler.definitions import graph_of
-from pgtrickle.scheduler.failing import note_failure
-from pgtrickle.scheduler.units import groups
+from pgtrickle.scheduler.policy.units import groups
+from pgtrickle.scheduler.service.failures import note_failure
+from pgtrickle.scheduler.service.load_definitions import load_graph
 
 SPARK_SECONDS = 180.0
 """How long a refresh waits for Spark to start again."""
@@ -28,7 +28,7 @@ def refresh(
     with engine.connection() as connection:
         table = find(connection, name)
         check_startable(connection, table)
-        graph = graph_of(connection)
+        graph = load_graph(connection)
     (group,) = groups((table.id,), graph)
     if table.effective_mode is not RefreshMode.FULL and not engine.supply.is_isolated(table.id):
         # the time of the refresh is not that of the start of Spark

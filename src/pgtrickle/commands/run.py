@@ -9,7 +9,7 @@ from pgtrickle.catalog.install import check_may_serve, check_original
 from pgtrickle.model.settings import Settings
 from pgtrickle.postgres.connection import check_writable
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.scheduler.loop import Loop, RefreshEvent
+from pgtrickle.scheduler.service.loop import Loop, RefreshEvent
 
 __all__ = ["RefreshEvent", "run"]
 

@@ -17,8 +17,8 @@ from pgtrickle.refresh.diverging import note_divergence
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import evaluating_query
 from pgtrickle.refresh.story import brought_up_to_date
-from pgtrickle.scheduler.definitions import graph_of
-from pgtrickle.scheduler.units import groups
+from pgtrickle.scheduler.policy.units import groups
+from pgtrickle.scheduler.service.load_definitions import load_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def verify(engine: Engine, name: str | None) -> list[Verified]:
     with engine.connection() as connection:
         check_original(connection)
         tables = (find(connection, name),) if name else stream_tables(connection)
-        graph = graph_of(connection)
+        graph = load_graph(connection)
     found = []
     for table in tables:
         if table.is_populated:

@@ -9,7 +9,7 @@ from typing import Final, assert_never
 from pgtrickle.interfaces.ddl.statements import Value
 from pgtrickle.model.errors import BadSchedule, BadStatement
 from pgtrickle.model.options import ON_ALTER, ON_CREATE, Form, TableOption
-from pgtrickle.scheduler.schedule import parse_schedule
+from pgtrickle.scheduler.policy.schedule import parse_schedule
 
 _YES: Final = frozenset({"true", "on", "yes", "1"})
 _NO: Final = frozenset({"false", "off", "no", "0"})
