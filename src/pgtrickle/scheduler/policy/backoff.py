@@ -1,4 +1,4 @@
-"""How long a failing stream table waits before it is tried again; nothing else decides that."""
+"""How long a failing stream table waits before the next attempt. Nothing else decides that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_DOUBLINGS: Final = 16
 
 
 def longest_delay(consecutive_errors: int) -> timedelta:
-    """1 s after the first failure, twice as long after each further one, 5 min at most."""
+    """1 s after the first failure, doubled after each further one, at most 5 min."""
     if consecutive_errors <= 0:
         return timedelta(0)
     factor = 1 << min(consecutive_errors - 1, _MOST_DOUBLINGS)
@@ -23,13 +23,13 @@ def longest_delay(consecutive_errors: int) -> timedelta:
 
 
 def retry_delay(consecutive_errors: int, chance: Callable[[], float] = random) -> timedelta:
-    """Half of it for sure and half by chance: what failed together is not tried again together.
+    """The delay with jitter, so that tables that failed together are not retried together.
 
-    `chance` gives numbers from 0 up to 1.
+    `chance` returns random numbers from 0 to 1.
     """
     return longest_delay(consecutive_errors) * (0.5 + chance() / 2)
 
 
 def retry_delays(max_errors: int, chance: Callable[[], float] = random) -> list[timedelta]:
-    """The delay after each failure that does not suspend yet: the first, the second, and so on."""
+    """The delay after each failure that does not suspend the table yet: the first, the second, and so on."""
     return [retry_delay(errors, chance) for errors in range(1, max_errors)]

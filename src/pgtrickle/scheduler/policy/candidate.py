@@ -1,4 +1,4 @@
-"""What one tick knows of one stream table."""
+"""What the decision whether a stream table is due is based on."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pgtrickle.scheduler.policy.schedule import Schedule
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What one tick knows of one stream table.
+    """Everything the policy knows about one stream table.
 
-    `always` claims that the result changes with time alone, so that it is worth a refresh without changes;
-    `compares`, that it reads a source of whose changes only a refresh can tell. `data_timestamp` is the
-    moment whose data it shows. `recent_durations` are those of the latest refreshes that had work, newest
-    first; `is_behind` says that somebody was told that they take longer than its interval.
-    `is_gated`: it waits until somebody opens the gate before a source, whoever asks.
+    `always` claims that the result changes with time alone, so it is refreshed even without changes;
+    `compares`, that it reads a source whose changes only a refresh can detect. `data_timestamp` is the moment
+    whose data it shows. `recent_durations` are those of the latest refreshes that had work, newest first;
+    `is_behind` says that an alert was sent because they take longer than the interval. `is_gated` says that
+    a gate before one of its sources is closed, which stops requested refreshes too.
     """
 
     id: StreamTableId

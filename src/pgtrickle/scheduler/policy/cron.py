@@ -1,4 +1,4 @@
-"""Cron schedules: read from text, and the moment that follows a time, in UTC.
+"""Cron schedules in UTC: parsed from text, and the moment that follows a time.
 
 Five fields (minute, hour, day of the month, month, day of the week), or six with the second first,
 as Quartz, Spring, robfig/cron and croner have it. Each is `*`, a value, a range `a-b` or a list of
@@ -63,7 +63,7 @@ _FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """Refreshed at moments of the clock; all that were missed are made up for by one refresh."""
+    """Refreshed at fixed moments; one refresh makes up for all that were missed."""
 
     text: str
     seconds: tuple[int, ...]
@@ -115,12 +115,12 @@ class Cron:
 
 
 def looks_like_cron(text: str) -> bool:
-    """Whether somebody who wrote this meant cron."""
+    """Whether the text is meant to be cron."""
     return text.startswith("@") or len(text.split()) in (5, 6)
 
 
 def parse_cron(text: str) -> Cron:
-    """The cron schedule that the text means; refused if a field is wrong, or if it can never come."""
+    """Parse a cron schedule; raises if a field is wrong or if it never fires."""
     canonical = " ".join(text.lower().split())
     if canonical.startswith("@") and canonical not in NICKNAMES:
         raise BadSchedule(f"{text!r} is not a schedule: there is no {canonical}", hint=HINT)

@@ -1,4 +1,4 @@
-"""The stream tables of a database as they are defined: an immutable value that a newer one replaces."""
+"""The definitions of all stream tables of a database, as an immutable value that a newer one replaces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pgtrickle.scheduler.policy.schedule import Schedule
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """One stream table, as far as the scheduler cares."""
+    """What the scheduler needs to know about the definition of one stream table."""
 
     id: StreamTableId
     relation: RelationId
@@ -29,13 +29,13 @@ class TableDefinition:
     sources: tuple[tuple[DependencyKind, RelationId], ...]
 
     def reads(self, kind: DependencyKind) -> bool:
-        """Whether a source of that kind is among those it reads."""
+        """Whether it reads a source of that kind."""
         return any(found is kind for found, _ in self.sources)
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """Where a stream table stands, as the catalog said when we last looked."""
+    """The state of a stream table when the catalog was last read."""
 
     status: Status
     is_populated: bool
@@ -53,9 +53,9 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """All stream tables, their graph, and who reads what. Nobody needs a lock to read it.
+    """All stream tables, their graph, and the readers of each source. Immutable, so it needs no lock.
 
-    `schedules` are those they keep to, which for some follow from the graph.
+    `schedules` are the effective ones, which for some tables follow from the graph.
     """
 
     tables: Mapping[StreamTableId, TableDefinition]
@@ -67,7 +67,7 @@ class Definitions:
 
     @classmethod
     def of(cls, tables: Iterable[TableDefinition]) -> Definitions:
-        """The value of these definitions."""
+        """Build the value from single definitions."""
         known = {table.id: table for table in tables}
         readers: dict[RelationId, list[StreamTableId]] = {}
         for table in known.values():
@@ -86,7 +86,7 @@ class Definitions:
     def replaced(
         self, redefined: Iterable[StreamTableId], present: Mapping[StreamTableId, TableDefinition]
     ) -> Definitions:
-        """With these stream tables as they are now, or gone; the graph is built anew only if it differs."""
+        """The same with some stream tables changed or dropped; the graph is rebuilt only if it differs."""
         changed = {i for i in redefined if self.tables.get(i) != present.get(i)}
         if not changed:
             return self
@@ -118,7 +118,7 @@ def _schedules(
 
 
 def _same_place(before: TableDefinition | None, after: TableDefinition | None) -> bool:
-    """Whether a stream table has the place in the graph that it had."""
+    """Whether a stream table keeps its place in the graph."""
     if before is None or after is None:
         return False
     places = [(one.relation, one.name, one.sources, one.is_atomic) for one in (before, after)]

@@ -1,4 +1,4 @@
-"""The decision of every tick: which stream tables to refresh now, in which order, and when to look again."""
+"""Decides which stream tables to refresh now, in which order, and when to check the others again."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from pgtrickle.scheduler.policy.schedule import Calculated, Every, Manual
 
 __all__ = ["Candidate", "due", "is_held_back", "may_run", "next_check"]
 
-# a table that waits for changes and not for the clock is looked at this often
+# how often to check a table that waits for changes and not for the clock
 CHECK_INTERVAL = timedelta(seconds=1)
-# sources are read as a whole to be compared: without an interval of its own, a table does it this often
+# how often a table without an interval compares its sources, since comparing reads them completely
 COMPARE_INTERVAL = timedelta(minutes=1)
 
 
 def due(candidates: Sequence[Candidate], now: datetime, graph: Graph) -> tuple[StreamTableId, ...]:
-    """The stream tables to refresh now; whoever is read comes before its readers.
+    """The stream tables to refresh now, upstream before downstream.
 
-    A table that the graph does not know yet waits for the graph that does. An interval says how old the
-    result may get, so that it is due only if there is something to do; a cron moment is when to look,
-    and is kept also if nothing has changed (a refresh that finds nothing does nothing but say so).
+    A table that is not in the graph yet waits for the next graph. An interval says how old the result may
+    get, so a table with one is due only if there is work. A cron schedule says when to refresh, so it is kept even
+    if nothing has changed; that refresh only records that there was nothing to do.
     """
     known = {candidate.id: candidate for candidate in candidates}
     chosen: dict[StreamTableId, None] = {}
     for table in graph.sorted(known):
-        # what an upstream commits in this tick is a pending change by the time its reader's turn comes
+        # what an upstream table commits now is a pending change by the time its reader is refreshed
         is_fed = not chosen.keys().isdisjoint(graph.upstream(table))
         if _is_due(known[table], now, is_fed=is_fed):
             chosen[table] = None
@@ -40,7 +40,7 @@ def due(candidates: Sequence[Candidate], now: datetime, graph: Graph) -> tuple[S
 
 
 def next_check(candidate: Candidate, now: datetime) -> datetime | None:
-    """When time may make one table due, at the earliest; None if it never does."""
+    """The earliest moment at which time alone may make the table due; None if it never does."""
     if not may_run(candidate):
         return None
     if candidate.retry_at is not None and candidate.retry_at > now:
@@ -56,7 +56,7 @@ def next_check(candidate: Candidate, now: datetime) -> datetime | None:
             moments = [next_refresh_at(candidate, now)]
             if candidate.compares and isinstance(candidate.schedule, Calculated):
                 moments.append(_next_comparison(candidate, now))
-            # its turn has come: its work waits, or will be due the moment it comes
+            # the interval has passed: work is pending, or will be due as soon as it arrives
             return min(moment if moment > now else now + _patience(candidate) for moment in moments)
         case Cron():
             moment = next_cron_moment(candidate, candidate.schedule, now)
@@ -66,7 +66,7 @@ def next_check(candidate: Candidate, now: datetime) -> datetime | None:
 
 
 def may_run(candidate: Candidate) -> bool:
-    """Whether time can ever make it due: a gate, and an error without a time to retry, need a person."""
+    """Whether time can ever make it due. A closed gate, or an error without a retry, needs a person."""
     if candidate.is_gated:
         return False
     match candidate.status:
@@ -81,7 +81,7 @@ def may_run(candidate: Candidate) -> bool:
 
 
 def is_held_back(candidate: Candidate, now: datetime) -> bool:
-    """Whether it waits after a failure."""
+    """Whether it is waiting for a retry after a failure."""
     return candidate.retry_at is not None and now < candidate.retry_at
 
 
@@ -107,7 +107,7 @@ def _is_due(candidate: Candidate, now: datetime, *, is_fed: bool) -> bool:
             has_reason = has_work or candidate.always or candidate.compares
             return is_retry or (has_reason and next_refresh_at(candidate, now) <= now)
         case Cron():
-            # also without changes: one that comes later must wait for the moment after it
+            # also without changes: a change that comes later waits for the following moment
             return is_retry or next_cron_moment(candidate, candidate.schedule, now) <= now
         case _:
             assert_never(candidate.schedule)

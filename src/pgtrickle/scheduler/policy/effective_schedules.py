@@ -1,9 +1,9 @@
-"""The schedules that stream tables really have, derived from the graph.
+"""The effective schedules of stream tables, derived from the graph.
 
-A calculated stream table is refreshed as often as the most demanding of its readers needs, through all
-levels: more often would be work that nobody sees. It follows its sources at once if nobody reads it, or if
-somebody does whose time is not an interval. A diamond whose tip has a `diamond_schedule_policy` keeps one
-interval: that of the fastest or of the slowest of its members.
+A calculated stream table is refreshed as often as its most demanding reader needs, through all levels; more
+often would be work that nobody sees. It follows its sources at once if no stream table reads it, or if one
+of its readers has no interval. The members of a diamond whose tip has a `diamond_schedule_policy` share one
+interval: that of the fastest or of the slowest of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pgtrickle.scheduler.policy.schedule import Calculated, Every, Schedule
 
 
 class DiamondPolicy(Enum):
-    """Whose interval the members of a diamond keep."""
+    """Which member decides the interval of a diamond."""
 
     FASTEST = "fastest"
     SLOWEST = "slowest"
@@ -28,7 +28,7 @@ class DiamondPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RequestedSchedule:
-    """What was asked of one stream table, as far as it concerns when others are refreshed."""
+    """The schedule that was requested for one stream table, as far as it affects others."""
 
     schedule: Schedule
     tier: Tier = Tier.HOT
@@ -38,7 +38,7 @@ class RequestedSchedule:
 def effective_schedules(
     asked: Mapping[StreamTableId, RequestedSchedule], graph: Graph
 ) -> dict[StreamTableId, Schedule]:
-    """What each stream table keeps to; tiers are not in it, they come on top."""
+    """The effective schedule of each stream table, before its tier is applied."""
     diamonds = _diamond_intervals(asked, graph)
     found: dict[StreamTableId, Schedule] = {}
     for table in reversed(graph.order):
@@ -64,7 +64,7 @@ class _Diamond:
 def _diamond_intervals(
     asked: Mapping[StreamTableId, RequestedSchedule], graph: Graph
 ) -> dict[StreamTableId, _Diamond]:
-    """The interval of each member of a diamond that has a policy; the shortest, if it is in several."""
+    """The interval of each member of a diamond that has a policy; the shortest if it is in several."""
     found: dict[StreamTableId, _Diamond] = {}
     for tip in graph.order:
         policy = asked[tip].policy
@@ -83,7 +83,7 @@ def _diamond_intervals(
 
 
 def _interval(needs: list[timedelta | None], diamond: _Diamond | None) -> timedelta | None:
-    """What a calculated table keeps to; None: it follows at once."""
+    """The interval of a calculated table; None if it follows at once."""
     if diamond is not None and diamond.policy is DiamondPolicy.SLOWEST:
         return diamond.interval
     if any(need is None for need in needs):
@@ -93,7 +93,7 @@ def _interval(needs: list[timedelta | None], diamond: _Diamond | None) -> timede
 
 
 def _need(schedule: Schedule, tier: Tier) -> timedelta | None:
-    """How often a reader needs what it reads; None: at once, since nobody can tell."""
+    """How often a reader needs what it reads; None if at once, because that is not known."""
     if isinstance(schedule, Every | Calculated) and schedule.interval is not None:
         return schedule.interval * tier.factor
     return None

@@ -1,4 +1,4 @@
-"""Stream tables whose refreshes take longer than their interval: noted once when it begins and ends."""
+"""Finds stream tables whose refreshes take longer than their interval: when that begins and when it ends."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pgtrickle.scheduler.policy.pacing import STRETCH, interval, typical_duratio
 
 @dataclass(frozen=True, slots=True)
 class Episodes:
-    """Who has begun to fall behind, and who keeps up again."""
+    """The stream tables that began to fall behind, and those that caught up."""
 
     begun: tuple[StreamTableId, ...]
     ended: tuple[StreamTableId, ...]
 
 
 def episodes(candidates: Sequence[Candidate]) -> Episodes:
-    """What changed since it was last noted.
+    """What has changed since the last call.
 
-    It begins when a refresh typically takes longer than the interval, and ends when the interval is
-    kept again without stretching it; between the two nothing changes, so that nobody is told twice.
+    An episode begins when a refresh typically takes longer than the interval, and ends when the interval is
+    kept again without stretching it. Nothing is reported in between, so each alert is sent once.
     """
     begun = tuple(c.id for c in candidates if not c.is_behind and _takes_too_long(c, 1.0))
     ended = tuple(c.id for c in candidates if c.is_behind and not _takes_too_long(c, STRETCH))

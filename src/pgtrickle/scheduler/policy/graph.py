@@ -1,4 +1,4 @@
-"""Which stream tables read which: an immutable graph, rebuilt beside the running one and swapped."""
+"""The graph of stream tables: which reads which. Immutable; a change builds a new one that replaces it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _Edges = Mapping[StreamTableId, frozenset[StreamTableId]]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One stream table: the stream tables it reads, and the base tables it reads itself.
+    """One stream table: the stream tables and the base tables that it reads directly.
 
-    `is_atomic` claims that it must not show two versions of a source that reaches it by two ways.
+    `is_atomic` claims that it must not mix two versions of a source that reaches it by two paths.
     """
 
     id: StreamTableId
@@ -31,7 +31,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Stream tables in dependency order (`order`: whoever is read comes before its readers)."""
+    """Stream tables in dependency order: in `order`, upstream tables come before those that read them."""
 
     order: tuple[StreamTableId, ...]
     nodes: Mapping[StreamTableId, Node]
@@ -42,10 +42,10 @@ class Graph:
 
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> Graph:
-        """The graph of these stream tables; refused when they read one another in a circle.
+        """Build the graph of these stream tables; raises if they read one another in a cycle.
 
-        An upstream that is not among them was dropped: its readers stay, without that edge,
-        so that one broken table never stops the others.
+        An upstream table that is not among them was dropped. Its readers stay, without that edge, so that
+        one broken table never stops the others.
         """
         known = {node.id: node for node in sorted(nodes, key=lambda node: node.id)}
         upstream = {node.id: node.upstream & known.keys() for node in known.values()}
@@ -60,33 +60,33 @@ class Graph:
         )
 
     def sorted(self, tables: Iterable[StreamTableId]) -> tuple[StreamTableId, ...]:
-        """Those of the stream tables that the graph knows, whoever is read before its readers."""
+        """Those of the stream tables that are in the graph, upstream before downstream."""
         return tuple(sorted((t for t in tables if t in self._position), key=self._position.__getitem__))
 
     def upstream(self, table: StreamTableId) -> frozenset[StreamTableId]:
-        """The stream tables that this one reads itself."""
+        """The stream tables that this one reads directly."""
         return self._upstream[table]
 
     def downstream(self, table: StreamTableId) -> frozenset[StreamTableId]:
-        """The stream tables that read this one themselves."""
+        """The stream tables that read this one directly."""
         return self._downstream[table]
 
     def all_upstream(self, table: StreamTableId) -> frozenset[StreamTableId]:
-        """Every stream table that this one depends on, however far up."""
+        """Every stream table that this one depends on, directly or not."""
         return _closure({table}, self._upstream) - {table}
 
     def all_downstream(self, table: StreamTableId) -> frozenset[StreamTableId]:
-        """Every stream table that depends on this one, however far down."""
+        """Every stream table that depends on this one, directly or not."""
         return _closure({table}, self._downstream) - {table}
 
     def sources(self, table: StreamTableId) -> frozenset[RelationId]:
-        """Every base table that reaches this stream table, itself or through others."""
+        """Every base table that this stream table depends on, directly or through others."""
         return self._reaching[table]
 
     def common_sources(self, table: StreamTableId) -> frozenset[RelationId]:
-        """Base tables that come in by more than one of the relations this stream table reads.
+        """Base tables that reach it through more than one of the relations it reads.
 
-        What it reads must then show one version of them, or the result mixes two moments.
+        Those relations must show the same version of them, or the result mixes two moments.
         """
         ways_in = Counter(self.nodes[table].sources)
         for read in self._upstream[table]:
@@ -94,11 +94,11 @@ class Graph:
         return frozenset(source for source, ways in ways_in.items() if ways > 1)
 
     def is_diamond(self, table: StreamTableId) -> bool:
-        """Whether a source comes in by two ways, and what lies on them must stand at one version."""
+        """Whether a source reaches it by two paths, and the tables on them must be at one version."""
         return self.nodes[table].is_atomic and bool(self.common_sources(table))
 
     def arms(self, table: StreamTableId) -> frozenset[StreamTableId]:
-        """The stream tables through which a common source comes in: they must stand at one version."""
+        """The stream tables on the paths from a common source, which must be at one version."""
         common = self.common_sources(table)
         return frozenset(above for above in self.all_upstream(table) if common & self._reaching[above])
 

@@ -1,4 +1,4 @@
-"""When a stream table's next turn comes: its interval, its tier, and how long its refreshes take."""
+"""When a stream table may be refreshed next: its interval, its tier, and how long its refreshes take."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pgtrickle.scheduler.policy.cron import Cron
 from pgtrickle.scheduler.policy.schedule import Calculated, Every, Manual
 
 DEFAULT_INTERVAL: Final = timedelta(seconds=1)
-"""What the factor of a tier is applied to where a table has no interval of its own."""
+"""The interval that the factor of a tier is applied to if a table has none of its own."""
 STRETCH: Final = 1.2
-"""A table is left alone for a sixth of the time at least, whatever its interval."""
+"""A slow table rests for at least a sixth of the time, whatever its interval."""
 FEWEST: Final = 3
-"""So many refreshes must be known before their durations count."""
+"""Durations count only once this many refreshes are known."""
 
 
 def interval(candidate: Candidate) -> timedelta | None:
-    """The time between two refreshes that was asked for, with its tier; None if no interval was.
+    """The requested time between two refreshes, multiplied by the factor of its tier; None if there is none.
 
-    A calculated table keeps the interval that its readers need. Without one it follows at once if its tier
-    is hot; of a lower tier, it leaves at least two or ten
-    seconds between refreshes. Cron moments are moments: of the tiers, only frozen changes anything.
+    A calculated table keeps the interval that its readers need. Without one, a hot table follows at once, and
+    one of a lower tier waits at least two or ten seconds between refreshes. A tier does not move the
+    moments of a cron schedule; only frozen stops them.
     """
     match candidate.schedule:
         case Every(asked):
@@ -39,7 +39,7 @@ def interval(candidate: Candidate) -> timedelta | None:
 
 
 def pace(candidate: Candidate) -> timedelta:
-    """The interval, stretched while refreshes take longer: a slow table must not take all the time."""
+    """The interval, stretched while refreshes take longer, so that a slow table does not use all the time."""
     asked = interval(candidate)
     if asked is None:
         return timedelta(0)
@@ -48,18 +48,18 @@ def pace(candidate: Candidate) -> timedelta:
 
 
 def next_refresh_at(candidate: Candidate, now: datetime) -> datetime:
-    """When the pace allows the next refresh."""
+    """The earliest moment of the next refresh."""
     last = candidate.last_refresh_at
     return now if last is None else last + pace(candidate)
 
 
 def next_cron_moment(candidate: Candidate, cron: Cron, now: datetime) -> datetime:
-    """The first cron moment that the table does not show yet: one that passed during a refresh counts."""
+    """The first moment of the schedule after the data it shows; one that passed during a refresh counts."""
     shown = candidate.data_timestamp or candidate.last_refresh_at
     return now if shown is None else cron.moment_after(shown)
 
 
 def typical_duration(candidate: Candidate) -> timedelta | None:
-    """The median of the latest refreshes: one that was slow by chance does not count."""
+    """The median duration of the latest refreshes, so that a single slow one does not count."""
     known = sorted(candidate.recent_durations)
     return known[len(known) // 2] if len(known) >= FEWEST else None

@@ -1,4 +1,4 @@
-"""Schedules: when a stream table wants to be refreshed, read from text and printed back."""
+"""Schedules of stream tables: parsed from text and printed back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Manual:
-    """Refreshed only when somebody asks."""
+    """Refreshed only on request."""
 
     def __str__(self) -> str:
         return "manual"
@@ -41,7 +41,7 @@ class Manual:
 
 @dataclass(frozen=True, slots=True)
 class Calculated:
-    """Refreshed when a source has changed: at once, or as often as its readers need, if that is known."""
+    """Refreshed when a source has changed: at once, or as often as its readers need if that is known."""
 
     interval: timedelta | None = None
 
@@ -51,7 +51,7 @@ class Calculated:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Refreshed when this long has passed since the last refresh and there is something to do."""
+    """Refreshed when this much time has passed since the last refresh and there is work."""
 
     interval: timedelta
 
@@ -71,7 +71,7 @@ Schedule = Manual | Calculated | Every | Cron
 
 
 def parse_schedule(text: str | None) -> Schedule:
-    """The schedule that the text means; no text means manual."""
+    """Parse a schedule; None means manual."""
     if text is None:
         return Manual()
     given = text.strip().lower()

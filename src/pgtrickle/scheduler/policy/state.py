@@ -1,7 +1,7 @@
-"""What the sidecar knows of every stream table, between two looks at the database.
+"""What the sidecar knows about every stream table between two polls of the database.
 
-Only the loop's own thread touches it, so it needs no lock. A look changes it where something happened,
-and only those stream tables are examined: a look at ten thousand tables at rest costs what one at ten does.
+Only the thread of the loop touches it, so it needs no lock. A poll updates the stream tables that something
+happened to, and only those are examined: polling ten thousand idle tables costs as much as polling ten.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from pgtrickle.scheduler.policy.falling_behind import Episodes
 from pgtrickle.scheduler.policy.tick import Tick
 
 BUSY_PAUSE = timedelta(milliseconds=250)
-"""How long a stream table that another session holds is left alone."""
+"""How long to wait before trying a stream table again that another session holds."""
 MANY = 200
-"""So many transactions that a stream table has not seen are told apart; beyond it, none are."""
+"""Up to this many unseen transactions are remembered for a stream table; past it, only a snapshot is."""
 
 Unseen = set[tuple[RelationId, int]] | Frontier
-"""What a stream table has to follow: transactions that wrote to a source, or all that a snapshot sees."""
+"""What a stream table has not seen yet: transactions that wrote to a source, or all up to a snapshot."""
 
 
 @dataclass(slots=True)
 class SchedulerState:
-    """What is known of each stream table, and which of them are in hand.
+    """The state of each stream table, and which of them are being refreshed (`running`).
 
-    Those `redefining` are defined otherwise than is known here: they wait for the definition, so that one
-    that was frozen before a change does not follow it.
+    The definition of those `redefining` has changed and is still being read. They wait for it, so that a
+    table that was frozen before a change does not follow that change.
     """
 
     definitions: Definitions
@@ -52,7 +52,7 @@ class SchedulerState:
     def replace_definitions(
         self, definitions: Definitions, redefined: Mapping[StreamTableId, TableState | None]
     ) -> None:
-        """Go on with newer definitions; None for a stream table that is gone."""
+        """Use newer definitions; None stands for a stream table that was dropped."""
         self.definitions = definitions
         for table, state in redefined.items():
             if state is None:
@@ -63,7 +63,7 @@ class SchedulerState:
         self._examine |= redefined.keys()
 
     def apply_tick(self, tick: Tick) -> None:
-        """Take in what a look saw."""
+        """Update the state with what a poll found."""
         for source, transactions in tick.touched.items():
             for reader in self.definitions.readers.get(source, ()):
                 self._note_unseen(
@@ -76,13 +76,13 @@ class SchedulerState:
             self._examine.add(heapq.heappop(self._timers)[1])
 
     def mark_behind(self, tables: Iterable[StreamTableId], snapshot: Frontier) -> None:
-        """These have changes to follow that a snapshot sees."""
+        """Note that these have unseen changes up to a snapshot."""
         for table in tables:
             self._behind[table] = snapshot
             self._examine.add(table)
 
     def take_due(self, now: datetime) -> tuple[StreamTableId, ...]:
-        """The stream tables to refresh now, whoever is read before its readers; the rest gets a timer."""
+        """The stream tables to refresh now, upstream before downstream; the others get a timer."""
         graph = self.definitions.graph
         examined = {table for table in self._examine if table in graph.nodes}
         self._examine = set()
@@ -105,7 +105,7 @@ class SchedulerState:
         left_out: Iterable[StreamTableId],
         now: datetime,
     ) -> None:
-        """These are no longer in hand, and stand like this; those left out are held by another session."""
+        """Note that a refresh ended with these states; those left out are held by another session."""
         later = set(left_out)
         for table in tables:
             self.running.discard(table)
@@ -121,42 +121,42 @@ class SchedulerState:
                 self._examine |= self.definitions.graph.downstream(table) if self._knows(table) else set()
 
     def only_needs_reload(self, table: StreamTableId) -> bool:
-        """Whether it shows all changes, and nobody waits for it: only its state is to be made anew."""
+        """Whether it has seen all changes and nobody waits for it, and only its state must be rebuilt."""
         state = self.states[table]
         is_behind = table in self._behind or table in self._requested
         return state.is_populated and state.needs_reinit and not is_behind
 
     def postpone(self, tables: Iterable[StreamTableId], now: datetime) -> None:
-        """Examine these again in a moment."""
+        """Examine these again after a short pause."""
         for table in tables:
             heapq.heappush(self._timers, (now + BUSY_PAUSE, table))
 
     def note_episodes(self, found: Episodes) -> None:
-        """These have begun to fall behind, or keep up again."""
+        """Note which tables began to fall behind and which caught up."""
         for table in (*found.begun, *found.ended):
             if table in self.states:
                 self.states[table] = replace(self.states[table], is_behind=table in found.begun)
 
     def is_requested(self, table: StreamTableId) -> bool:
-        """Whether somebody waits for it."""
+        """Whether somebody requested a refresh of it."""
         return table in self._requested
 
     def candidates(self, tables: Iterable[StreamTableId] | None = None) -> list[Candidate]:
-        """What is known of these, or of all of them."""
+        """The candidates of these stream tables, or of all."""
         found = (self._candidate(table) for table in (self.states if tables is None else tables))
         return [candidate for candidate in found if candidate is not None]
 
     def companions(self, table: StreamTableId) -> frozenset[StreamTableId]:
-        """Those that must go along, because a source reaches the stream table by two ways."""
+        """The tables that must be refreshed with it, because a source reaches it by two paths."""
         graph = self.definitions.graph
         return graph.all_upstream(table) if graph.is_diamond(table) else frozenset()
 
     def next_timer(self) -> datetime | None:
-        """When to examine something again at the latest."""
+        """When the next timer fires."""
         return self._timers[0][0] if self._timers else None
 
     def behind(self) -> int:
-        """How many have changes to follow."""
+        """How many stream tables have unseen changes."""
         return len(self._behind)
 
     def _knows(self, table: StreamTableId) -> bool:
@@ -174,7 +174,7 @@ class SchedulerState:
         self._examine.add(table)
 
     def _unseen(self, state: TableState, changes: Unseen) -> bool:
-        """Whether a stream table that stands like this has any of the changes still to follow."""
+        """Whether a stream table in this state has not seen some of the changes."""
         if isinstance(changes, Frontier):
             ends = [end for end in (state.frontier, state.upstream_frontier) if end is not None]
             return not ends or not all(end.covers(changes) for end in ends)
@@ -191,9 +191,9 @@ class SchedulerState:
         return bool(self.running) and not self.running.isdisjoint(self.definitions.graph.all_upstream(table))
 
     def _can_bring(self, table: StreamTableId, now: datetime) -> bool:
-        """Whether all that must go along can; one that waits after a failure makes the others wait.
+        """Whether all its companions can be refreshed; one that waits after a failure makes the others wait.
 
-        Whoever asked for it is told by the refresh itself.
+        A requested refresh always starts: it reports the reason itself.
         """
         if table in self._requested:
             return True
@@ -209,7 +209,7 @@ class SchedulerState:
         return True
 
     def _set_timer(self, candidate: Candidate, now: datetime) -> None:
-        """Examine it again when its time comes, if there is anything to wait for but a change."""
+        """Set a timer for its next check, unless only a change of a source can make it due."""
         is_at_rest = (
             candidate.status is Status.ACTIVE and candidate.is_populated and not candidate.needs_reinit
         )

@@ -1,7 +1,7 @@
-"""Which due stream tables are refreshed together, and which of these units waits for which.
+"""Which due stream tables are refreshed together, and which of these units wait for which.
 
-Together they read each source once and need few Spark actions, and nobody shows two versions of a
-common source. A stream table that takes long is a unit of its own, so that the quick ones do not wait for it.
+Tables in one unit read each source once, share Spark's work, and never show two versions of a common
+source. A slow stream table is a unit of its own, so that the fast ones do not wait for it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.scheduler.policy.graph import Graph
 
 MAX_TOGETHER = 64
-"""So many stream tables share a transaction only because they read the same source."""
+"""At most this many stream tables share a transaction only because they read the same source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Stream tables that commit at once, in dependency order; `after` are the units that must end before."""
+    """Stream tables that commit together, in dependency order, once the units in `after` have ended."""
 
     tables: tuple[StreamTableId, ...]
     after: tuple[Unit, ...] = ()
@@ -29,8 +29,8 @@ class Unit:
 def groups(due: Sequence[StreamTableId], graph: Graph) -> list[tuple[StreamTableId, ...]]:
     """The due tables in groups that do not read one another, each in dependency order.
 
-    A table that a source reaches by two ways brings along whatever lies on them, due or not: otherwise
-    one way would be newer than the other. One that may show two versions of it comes by itself.
+    A table that a source reaches by two paths brings along every table on them, due or not. Otherwise one
+    path would be newer than the other. A table that may mix versions is a group of its own.
     """
     bonds = _Bonds(_with_companions(due, graph))
     for table in graph.sorted(bonds.members):
@@ -42,7 +42,7 @@ def groups(due: Sequence[StreamTableId], graph: Graph) -> list[tuple[StreamTable
 
 
 def units(due: Sequence[StreamTableId], graph: Graph, *, slow: Collection[StreamTableId] = ()) -> list[Unit]:
-    """The due tables in units, whoever is waited for first."""
+    """The due tables in units, each after the units it waits for."""
     bonds = _Bonds(_with_companions(due, graph))
     quick = {table for table in bonds.members if table not in slow}
     by_source: dict[RelationId, list[StreamTableId]] = {}
@@ -68,14 +68,14 @@ def _with_companions(due: Iterable[StreamTableId], graph: Graph) -> set[StreamTa
 
 
 def _goes_along(table: StreamTableId, graph: Graph) -> bool:
-    """Whether it may commit with what it reads; one that need not be consistent waits for nobody."""
+    """Whether it may commit with the tables it reads; one that need not be consistent goes alone."""
     return graph.nodes[table].is_atomic or not graph.common_sources(table)
 
 
 def _ordered(bonds: _Bonds, graph: Graph) -> list[Unit]:
     """The units in an order in which each comes after those it waits for.
 
-    Tied tables may lie on both sides of one that is not tied to them; then all of them are one unit.
+    Tied tables may lie on both sides of one that is not tied to them; then all of them become one unit.
     """
     while True:
         waits = {
@@ -99,7 +99,7 @@ def _ordered(bonds: _Bonds, graph: Graph) -> list[Unit]:
 
 @dataclass(slots=True)
 class _Bonds:
-    """Sets of tables that grow together as they are tied."""
+    """Disjoint sets of tables, merged as tables are tied together."""
 
     members: set[StreamTableId]
     _heads: dict[StreamTableId, StreamTableId] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class _Bonds:
         return self._groups
 
     def tie(self, table: StreamTableId, others: Iterable[StreamTableId], *, most: int | None = None) -> None:
-        """One group from now on; with `most`, only if it does not become larger."""
+        """Merge the groups of these tables; with `most`, only if the result does not become larger."""
         for other in others:
             if other not in self.members:
                 continue

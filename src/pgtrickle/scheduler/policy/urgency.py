@@ -1,7 +1,7 @@
-"""Who goes first when more is due than can be done at once: who is waited for, then the late, then the rest.
+"""The order in which queued units run: those somebody waits for, then the late ones, then the rest.
 
-What is queued is asked again whenever a worker is free: whoever waits grows later, so that nobody is
-passed over for ever by those that come after it.
+The queue is ordered again whenever a worker becomes free. The priority of a queued unit increases while it
+waits, so no unit is starved by those queued after it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Urgency:
-    """Somebody may wait for it, or it was never load_definitions; `patience` is the factor of its tier."""
+    """How urgent a unit is. A table that was never loaded counts as waited for; `patience` is its tier."""
 
     is_waited_for: bool
     deadline: datetime
     patience: int
 
     def pressing(self, now: datetime) -> tuple[bool, float]:
-        """A key that sorts: the greatest goes first.
+        """A sort key; the greatest goes first.
 
-        Late is who is past the deadline. A lower tier counts its lateness for less, so that hot goes before
-        warm before cold, but even a cold table's turn comes.
+        A unit is late once its deadline has passed. The lateness of a lower tier counts for less, so hot
+        goes before warm and warm before cold, but a cold table is not starved.
         """
         lateness = (now - self.deadline).total_seconds()
         return self.is_waited_for, lateness / self.patience if lateness > 0 else lateness * self.patience
@@ -52,7 +52,7 @@ def group_urgency(members: list[Candidate], now: datetime) -> Urgency:
 
 @dataclass(slots=True)
 class Queue(Generic[T]):
-    """Things by their urgency at the moment they are taken; of equals, whoever came first."""
+    """A queue ordered by urgency at the moment of taking; first in, first out among equals."""
 
     _lanes: dict[tuple[bool, int], list[tuple[datetime, int, Urgency, T]]] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=count)
@@ -61,24 +61,24 @@ class Queue(Generic[T]):
         return any(self._lanes.values())
 
     def put(self, thing: T, urgency: Urgency) -> None:
-        """Add something. Those of one lane keep their order however long they wait."""
+        """Add an item. Items of one lane keep their order however long they wait."""
         lane = self._lanes.setdefault((urgency.is_waited_for, urgency.patience), [])
         heapq.heappush(lane, (urgency.deadline, next(self._numbers), urgency, thing))
 
     def take(self, now: datetime) -> T:
-        """Remove the most urgent thing."""
+        """Remove and return the most urgent item."""
         lanes = [lane for lane in self._lanes.values() if lane]
         first = max(lanes, key=lambda lane: (lane[0][2].pressing(now), -lane[0][1]))
         return heapq.heappop(first)[3]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all items."""
         self._lanes.clear()
 
 
 def _deadline(candidate: Candidate, now: datetime) -> datetime:
     has_work = candidate.has_pending_changes or candidate.needs_reinit or candidate.status is Status.ERROR
-    # without a change that anybody knows of, it is late once it has missed a whole turn
+    # without a known change, it is late only after it has missed a whole interval
     deadline = _turn(candidate, now)
     return deadline if has_work else deadline + max(pace(candidate), DEFAULT_INTERVAL)
 
@@ -89,6 +89,6 @@ def _turn(candidate: Candidate, now: datetime) -> datetime:
     last = candidate.last_refresh_at
     if last is None:
         return now
-    # one that follows at once has no interval: the one that was not served for longest goes first
+    # a table that follows at once has no interval, so the one refreshed longest ago goes first
     follows_at_once = isinstance(candidate.schedule, Calculated)
     return last + (max(pace(candidate), DEFAULT_INTERVAL) if follows_at_once else pace(candidate))

@@ -1,7 +1,7 @@
-"""One stretch of a sidecar's dispatcher: from connecting until the connection is lost or it is told to stop.
+"""Polls the database, decides what is due, and hands units to the workers, on one connection.
 
-A look at the database, what follows from it, units for the workers; nothing here waits for a refresh, nor
-for definitions to be read: both are done by others and come back through the inbox.
+A dispatcher lives until its connection is lost or the sidecar stops. It never waits for a refresh or for
+definitions to be read: other threads do both and report through its inbox.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from pgtrickle.scheduler.service.wakeups import Wakeups
 from pgtrickle.scheduler.service.worker_pool import WorkerPool
 
 STALE_SECONDS = 10.0
-"""Whoever has not looked for longer may have missed what was emptied since, and starts over."""
+"""A sidecar that has not polled for longer may have missed rows that were truncated, and starts over."""
 SLOW_MILLISECONDS = 1000.0
 """A stream table whose last refresh took longer is a unit of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redefined:
-    """Definitions that were read anew; None for stream tables that are gone."""
+    """Definitions that were read again; None for stream tables that were dropped."""
 
     definitions: Definitions
     states: dict[StreamTableId, TableState | None]
@@ -54,7 +54,7 @@ class Redefined:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """Stream tables found to have changes to follow that a snapshot sees."""
+    """Stream tables that have unseen changes up to a snapshot."""
 
     tables: frozenset[StreamTableId]
     snapshot: Frontier
@@ -62,7 +62,7 @@ class Behind:
 
 @dataclass(slots=True)
 class Dispatcher:
-    """What the loop's thread works with. `wake` is set whenever something has come into the inbox."""
+    """Used by the thread of the loop only. `wake` is set whenever the inbox gets a message."""
 
     engine: Engine
     connection: Connection
@@ -88,9 +88,9 @@ class Dispatcher:
     _to_redefine: set[StreamTableId] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        # a tick reads what writers touch; without it no sidecar could start
+        # a poll reads the tables that writers touch, so they must exist
         ensure_parts(self.connection)
-        # changes from here on are noticed by looks; those before are asked of the buffers
+        # polls notice changes from here on; the buffers are asked for those before
         tick = poll(self.connection, None, has_views=False)
         assert tick.installation is not None
         self._installation = tick.installation
@@ -108,45 +108,45 @@ class Dispatcher:
         return self._state.definitions
 
     def tick(self) -> None:
-        """Take in what has come, look once, and give the workers what is due."""
+        """Read the inbox, poll once, and give the workers what is due."""
         self._read_inbox()
         self._poll()
         self._dispatch()
 
     def handle_inbox(self) -> None:
-        """The same without looking: what has come may have made something due."""
+        """The same without a poll: a message may have made something due."""
         self._read_inbox()
         self._dispatch()
 
     def seconds_since_poll(self) -> float:
-        """How long ago the last look was."""
+        """How long ago the last poll was."""
         return time.monotonic() - self._polled_at
 
     def seconds_to_timer(self, most: float) -> float:
-        """How long nothing becomes due by time alone, at most so long."""
+        """Seconds until time alone may make something due, at most `most`."""
         timer = self._state.next_timer()
         return most if timer is None else max(0.0, min(most, (timer - self._clock()).total_seconds()))
 
     def is_idle(self) -> bool:
-        """Whether nothing runs, waits, or has to be taken in."""
+        """Whether nothing is running, queued or in the inbox."""
         return self._inbox.empty() and not self._state.running and self._redefining is None
 
     def workload(self) -> dict[str, int]:
-        """How many workers there are, how many are busy, how many units wait."""
+        """The number of workers, of busy workers, and of queued units."""
         workers = self._workers
         return {"workers": workers.limit, "busy": workers.busy(), "queued": workers.queued()}
 
     def behind(self) -> int:
-        """How many stream tables have changes to follow."""
+        """How many stream tables have unseen changes."""
         return self._state.behind()
 
     def report(self, message: Redefined | Behind | UnitResult | SparkChange | PgTrickleError) -> None:
-        """Put something into the inbox, from any thread."""
+        """Put a message into the inbox, from any thread."""
         self._inbox.put(message)
         self.wake.set()
 
     def close(self, timeout: float | None = None) -> bool:
-        """Start nothing more and wait for what runs; whether it ended in time."""
+        """Start nothing more and wait for running units; returns whether they ended in time."""
         return self._workers.close(timeout)
 
     def _clock(self) -> datetime:
@@ -155,7 +155,7 @@ class Dispatcher:
     def _poll(self) -> None:
         if self.seconds_since_poll() > STALE_SECONDS:
             raise ConnectionFailed(
-                "the sidecar has not looked at the database for long", hint="starting over"
+                "the sidecar has not polled the database for too long", hint="it starts over"
             )
         started = time.perf_counter()
         tick = poll(self.connection, self.seen, has_views=self.definitions.has_views)
@@ -169,13 +169,14 @@ class Dispatcher:
         self.vitals.note_tick((time.perf_counter() - started) * 1000)
 
     def _check_installation(self, tick: Tick) -> None:
-        """Start over on another server, whose transaction ids may be others; raise in a copy."""
+        """Raise if this is another server, whose transaction ids may differ, or a copy of the database."""
         if tick.installation == self._installation:
             return
         assert tick.installation is not None
         self.engine.has_moved(tick.installation)
         raise ConnectionFailed(
-            "the address leads to another server now, or to a standby that was promoted", hint="starting over"
+            "the address leads to another server now, or to a promoted standby",
+            hint="the sidecar starts over",
         )
 
     def _read_inbox(self) -> None:
@@ -199,7 +200,7 @@ class Dispatcher:
                     raise message
 
     def _tell_of_spark(self, change: SparkChange) -> None:
-        """Say it once: to whoever reads the output, and to whoever listens."""
+        """Report it once, as an event and as an alert."""
         alert(self.connection, "spark_lost" if change.lost else "spark_returned", message=change.text)
         name, now = RelationName("", ""), datetime.now(UTC)
         if change.lost is not None:
@@ -237,7 +238,7 @@ class Dispatcher:
         self._workers.submit(submitted)
 
     def _waits_for_spark(self, unit: Unit) -> bool:
-        """Whether a unit needs Spark that is not there, or that it must not use for a while."""
+        """Whether a unit needs Spark while there is none, or while its tables must not use it."""
         supply = self.engine.supply
         if supply.why_waiting is not None and any(map(self.engine.needs_spark, unit.tables)):
             return True
@@ -246,7 +247,7 @@ class Dispatcher:
         )
 
     def _slow(self, tables: tuple[StreamTableId, ...]) -> set[StreamTableId]:
-        """Those that load all of their rows, or took long the last time."""
+        """Those that load all of their rows, or whose last refresh took long."""
         states = self._state.states
         return {
             table
@@ -257,22 +258,22 @@ class Dispatcher:
         }
 
     def _work(self, unit: Unit) -> None:
-        """In a worker's thread."""
+        """Run in a thread of the worker pool."""
         try:
             by = self._initiated_by.get(unit, "scheduler")
             self.report(refresh_unit(self.engine, unit, by, self.on_event, self.vitals, self.max_errors))
         except (ConnectionFailed, CopiedDatabase, NotInstalled) as refusal:
             self.report(refusal)
         except Exception as error:
-            # the loop must hear of it, or these tables would stay in hand for ever
+            # the loop must know, or these tables would count as running for ever
             broken = ConnectionFailed(
-                f"a worker broke off: {type(error).__name__}: {error}", hint="starting over"
+                f"a worker failed: {type(error).__name__}: {error}", hint="the sidecar starts over"
             )
             broken.__cause__ = error
             self.report(broken)
 
     def _redefine(self, tick: Tick) -> None:
-        """Have changed definitions read beside the running ones."""
+        """Read changed definitions in a thread of their own."""
         if tick.is_all_redefined:
             self._to_redefine |= self.definitions.tables.keys()
         self._to_redefine |= tick.redefined
@@ -291,5 +292,7 @@ class Dispatcher:
             self.report(Redefined(known.replaced(ids, present), {i: states.get(i) for i in ids}))
         except (DatabaseError, PgTrickleError) as error:
             self.report(
-                ConnectionFailed(f"definitions cannot be read: {str(error).strip()}", hint="trying again")
+                ConnectionFailed(
+                    f"definitions cannot be read: {str(error).strip()}", hint="it is tried again"
+                )
             )

@@ -1,4 +1,4 @@
-"""What follows from a refresh that failed: a later attempt, or a person who has to look."""
+"""Records a failed refresh: it is retried later, or waits for a person."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def note_failure(
     initiated_by: str,
     max_errors: int = MAX_CONSECUTIVE_ERRORS.default,
 ) -> None:
-    """Write a failure down, in a transaction of its own; so many in a row suspend the stream table."""
+    """Record a failure in a transaction of its own; `max_errors` in a row suspend the stream table."""
     table, error = failure.table, failure.error
     if isinstance(error, Diverged) and not table.repairs_itself:
         with connection.transaction():
             note_divergence(connection, table, error, Cause.DIVERGED, initiated_by)
         mark_error(connection, table.id, str(error), initiated_by=initiated_by)
     elif isinstance(error, (SourceChanged, UnsupportedQuery, RightLost)):
-        # trying again cannot help; altering the query, or the source, can
+        # a retry cannot help; changing the query or the source can
         mark_error(connection, table.id, str(error), initiated_by=initiated_by)
     else:
         action = Action(table.effective_mode.value) if table.effective_mode else Action.REINITIALIZE

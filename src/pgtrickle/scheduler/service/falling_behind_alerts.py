@@ -9,7 +9,7 @@ from pgtrickle.scheduler.policy.falling_behind import Episodes
 
 
 def note_episodes(connection: Connection, found: Episodes) -> None:
-    """Write them down and tell whoever listens; of several sidecars only one does."""
+    """Record the episodes and send the alerts; of several sidecars only one does."""
     if not found.begun and not found.ended:
         return
     with connection.transaction():

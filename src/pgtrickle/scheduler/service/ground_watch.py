@@ -1,4 +1,4 @@
-"""Watching what stream tables rely on, in a thread of its own: about once a second, all of them at once."""
+"""Polls what all stream tables rely on, about once a second, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from pgtrickle.scheduler.service.failures import note_failure
 from pgtrickle.scheduler.service.unit_refresh import RefreshEvent
 
 WATCH_SECONDS = 1.0
-"""How far apart polls begin; what changes is noticed within two of them."""
+"""Seconds between the starts of two polls; a change is noticed within two of them."""
 INITIATOR = "ground"
 
 
 @dataclass(slots=True)
 class GroundWatch:
-    """Polls the ground of all stream tables as long as the dispatcher lasts."""
+    """Polls the ground of all stream tables while the dispatcher lives."""
 
     dispatcher: Dispatcher
     _seen: str | None = None
@@ -40,18 +40,18 @@ class GroundWatch:
     _thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin, in a thread."""
+        """Start the thread."""
         self._thread = threading.Thread(target=self._serve, name="ground", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End, and wait for the end."""
+        """Stop the thread and wait for it."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
 
     def poll(self, connection: Connection) -> None:
-        """Find what has moved, and settle each stream table that relies on it; needs autocommit."""
+        """Find what has changed, and settle each stream table that relies on it; needs autocommit."""
         snapshot, moved = poll_ground(connection, self._seen)
         self._seen = None if moved else snapshot
         if moved:
@@ -66,7 +66,7 @@ class GroundWatch:
         try:
             settle(connection, table_id, waits=False)
         except Busy:
-            # its refresh checks the ground before it commits; the next poll asks again
+            # the running refresh checks the ground before it commits, and the next poll checks it again
             return
         except (SourceChanged, RightLost) as error:
             with suppress(UnknownStreamTable):
@@ -85,5 +85,7 @@ class GroundWatch:
                 pause = max(0.0, started + WATCH_SECONDS - time.monotonic())
         except (DatabaseError, PgTrickleError) as error:
             self.dispatcher.report(
-                ConnectionFailed(f"watching the ground failed: {str(error).strip()}", hint="trying again")
+                ConnectionFailed(
+                    f"watching the ground failed: {str(error).strip()}", hint="it is tried again"
+                )
             )

@@ -1,6 +1,6 @@
-"""Waking the sidecar: one connection of its own that listens, and sets an event when it hears something.
+"""Wakes the sidecar: a connection that listens for notifications and sets an event when one arrives.
 
-It must lead straight to the server: a pooler in transaction mode forgets who listens.
+It must lead straight to the server, because a pooler in transaction mode loses LISTEN.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ CHANNEL: Final = "pgtrickle_wake"
 RECONNECT_SECONDS: Final = 1.0
 STEP_SECONDS: Final = 0.5
 CHECK_SECONDS: Final = 30.0
-"""After so long a silence the server is asked whether it is still there."""
+"""After this long without a notification, check that the server is still there."""
 
 
 class Listener:
-    """Sets `heard` whenever somebody notifies the channel; takes up a lost connection again by itself.
+    """Sets `heard` at every notification; reconnects by itself.
 
-    `began` is called with each new connection, `step` with it twice a second.
-    What was said while it was not connected is unknown, so `heard` is set after each connection too.
+    `began` is called with each new connection, `step` with it twice a second. Notifications sent while it was
+    not connected are lost, so `heard` is also set after each connection.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Listener:
         self._dsn, self._heard, self._channel = dsn, heard, channel
         self._began, self._step = began, step
         self._is_listening = threading.Event()
-        # closing the writing end wakes the thread from its wait for the server
+        # closing the write end ends the thread's wait for the server
         self._woken, self._wake = os.pipe()
         self._thread = threading.Thread(target=self._serve, name="listener", daemon=True)
         self._is_closed = False
@@ -58,11 +58,11 @@ class Listener:
 
     @property
     def is_listening(self) -> bool:
-        """Whether a notification sent now would be heard."""
+        """Whether a notification sent now would arrive."""
         return self._is_listening.is_set()
 
     def close(self) -> None:
-        """Stop listening; returns when the connection is gone."""
+        """Stop listening and close the connection."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -81,14 +81,14 @@ class Listener:
                     self._listen(connection)
                     return
             except (PgTrickleError, DatabaseError):
-                # the loop polls meanwhile, and tells what is wrong with the server
+                # the loop polls meanwhile, and reports what is wrong with the server
                 if self._is_told_to_stop(RECONNECT_SECONDS):
                     return
             finally:
                 self._is_listening.clear()
 
     def _listen(self, connection: Connection) -> None:
-        """Hear until told to stop; raises when the connection is lost."""
+        """Wait for notifications until told to stop; raises when the connection is lost."""
         asked = time.monotonic()
         while True:
             ready, _, _ = select.select([connection.fileno(), self._woken], [], [], STEP_SECONDS)

@@ -36,7 +36,7 @@ def load_definitions(connection: Connection, ids: Sequence[StreamTableId] | None
 
 
 def load_graph(connection: Connection) -> Graph:
-    """The graph of all stream tables as it is now."""
+    """The current graph of all stream tables."""
     definitions, _ = load_definitions(connection)
     return Graph.of(graph_nodes(definitions.values()))
 
@@ -74,7 +74,7 @@ def _table_state(row: Sequence[Any]) -> TableState:
 
 
 def _schedule(text: str | None) -> Schedule:
-    """The schedule; one that a newer version stored and we cannot read means: only when asked."""
+    """Parse a stored schedule; one that only a newer version understands counts as manual."""
     try:
         return parse_schedule(text)
     except BadSchedule:

@@ -1,4 +1,4 @@
-"""The sidecar's loop: look, decide, hand out, wait; a lost connection is taken up again."""
+"""The sidecar's loop: poll, decide, dispatch, wait; it reconnects when the connection is lost."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ from pgtrickle.scheduler.service.vitals import Vitals
 __all__ = ["POLL_SECONDS", "Loop", "RefreshEvent"]
 
 POLL_SECONDS = 0.1
-"""How long a change may wait until a look sees it, where nobody wakes us."""
+"""How long a change waits for the next poll if no notification wakes the sidecar."""
 MIN_PAUSE_SECONDS = 0.02
-"""Looks are at least so far apart; what workers report is taken in meanwhile."""
+"""The shortest time between two polls; messages of workers are handled meanwhile."""
 RECONNECT_SECONDS = 1.0
-"""How many units are refreshed at the same time."""
 
 
 @dataclass(slots=True)
 class Loop:
-    """One sidecar. Any number of them may serve one database."""
+    """One sidecar. Any number of them can serve one database."""
 
     engine: Engine
     on_event: Callable[[RefreshEvent], None]
@@ -44,7 +43,7 @@ class Loop:
     vitals: Vitals = field(default_factory=Vitals)
 
     def serve(self, stop: threading.Event) -> None:
-        """Look until stopped; raises where it must not serve: in a copy, or beside another version."""
+        """Poll until stopped; raises in a copy of a database, and beside a catalog of another version."""
         while not stop.is_set():
             try:
                 with self.dispatcher() as dispatcher:
@@ -56,10 +55,10 @@ class Loop:
 
     @contextmanager
     def dispatcher(self) -> Iterator[Dispatcher]:
-        """A stretch of dispatcher on a connection of its own; at its end what runs is waited for."""
+        """A dispatcher on a connection of its own; leaving it waits for running refreshes."""
         with ExitStack() as stack:
             connection = stack.enter_context(self.engine.pool.autocommitting())
-            # the schemas may have been upgraded or removed since we last connected, or this is another server
+            # the schemas may have been upgraded or removed since, or this is another server
             check_original(connection)
             dispatcher = Dispatcher(
                 self.engine,
@@ -82,7 +81,7 @@ class Loop:
             yield dispatcher
 
     def _listening_address(self) -> str | None:
-        """Where wake-ups can be heard: a pooler in transaction mode forgets who listens."""
+        """The address to listen at; None behind a pooler in transaction mode, which loses LISTEN."""
         if self.listen_dsn is not None:
             return self.listen_dsn
         return None if self.engine.pool.is_pooled else self.engine.dsn
@@ -94,7 +93,7 @@ class Loop:
             self.wake.clear()
             if was_woken and dispatcher.seconds_since_poll() < MIN_PAUSE_SECONDS:
                 dispatcher.handle_inbox()
-                # what woke us may be something to look at
+                # the wake-up may have announced a change
                 stop.wait(MIN_PAUSE_SECONDS - dispatcher.seconds_since_poll())
             dispatcher.tick()
 
@@ -107,6 +106,6 @@ def _listener(dsn: str, wake: threading.Event, dispatcher: Dispatcher) -> Listen
 
 
 def _lost(error: DatabaseError) -> ConnectionFailed:
-    lost = ConnectionFailed(f"a look at the database failed: {str(error).strip()}", hint="trying again")
+    lost = ConnectionFailed(f"polling the database failed: {str(error).strip()}", hint="it is tried again")
     lost.__cause__ = error
     return lost

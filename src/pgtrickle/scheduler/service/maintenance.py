@@ -1,4 +1,4 @@
-"""What a sidecar does beside its looks, in a thread of its own: order, and signs of life."""
+"""Maintenance beside the polls, in a thread of its own: buffers, triggers, history, and the vitals."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from pgtrickle.scheduler.service.maintenance_tasks import (
     tidy,
 )
 from pgtrickle.scheduler.service.pending_changes import pending
-from pgtrickle.scheduler.service.vitals import leave, tell
+from pgtrickle.scheduler.service.vitals import publish, withdraw
 
 STEP_SECONDS = 0.5
 ROTATE_SECONDS = 2.0
 TIDY_SECONDS = 30.0
 GAP_SECONDS = 2.0
-"""How often gaps in capture are looked for, at most."""
+"""The shortest time between two searches for gaps in capture."""
 CHECK_SECONDS = 60.0
-"""How often every buffer is asked, in case a change was touched by nobody."""
+"""How often every buffer is checked, in case a change left no trace in the touched tables."""
 
 
 @dataclass(slots=True)
 class Maintenance:
-    """Takes care of a database as long as the dispatcher lasts."""
+    """Maintains a database while the dispatcher lives."""
 
     dispatcher: Dispatcher
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -44,13 +44,13 @@ class Maintenance:
     _snapshots: deque[tuple[float, Frontier]] = field(default_factory=deque)
 
     def start(self) -> None:
-        """Begin, in a thread."""
+        """Start the thread."""
         self._last = {"check": time.monotonic()}
         self._thread = threading.Thread(target=self._serve, name="maintenance", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End, and wait for the end."""
+        """Stop the thread and wait for it."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -61,35 +61,35 @@ class Maintenance:
                 with suppress(Busy), self.dispatcher.engine.pool.autocommitting() as connection:
                     self.step(connection)
             with self.dispatcher.engine.pool.autocommitting() as connection:
-                leave(connection, self.dispatcher.vitals)
+                withdraw(connection, self.dispatcher.vitals)
         except (DatabaseError, PgTrickleError) as error:
             self.dispatcher.report(
-                ConnectionFailed(f"upkeep failed: {str(error).strip()}", hint="trying again")
+                ConnectionFailed(f"maintenance failed: {str(error).strip()}", hint="it is tried again")
             )
 
     def step(self, connection: Connection) -> None:
-        """What is to be done now."""
+        """Do what is due now."""
         capture_waiting(connection)
         if self._has_come("rotate", ROTATE_SECONDS):
-            # buffers grow where something is written; all are looked at from time to time
+            # only buffers of written sources grow; all of them are checked from time to time
             written = (
                 self.dispatcher.wakeups.touched_since(time.monotonic() - 2 * ROTATE_SECONDS) | self._unrotated
             )
             is_all = self._has_come("rotate all", CHECK_SECONDS)
             self._unrotated = rotate_buffers(connection, None if is_all else written)
             self._empty_touched(connection)
-            self._tell(connection)
+            self._publish(connection)
         if self._has_come("capture", self._gap_pause):
             started = time.monotonic()
             repair_captures(connection)
-            # a look at thousands of sources takes its time, and leaves the rest to others
+            # checking thousands of sources takes a while, so the pause grows with it
             self._gap_pause = max(GAP_SECONDS, 20 * (time.monotonic() - started))
         if self._has_come("tidy", TIDY_SECONDS):
             tidy(connection)
         if self._has_come("check", CHECK_SECONDS):
             self.dispatcher.report(Behind(*pending(connection, self.dispatcher.definitions)))
 
-    def _tell(self, connection: Connection) -> None:
+    def _publish(self, connection: Connection) -> None:
         engine = self.dispatcher.engine
         waits = engine.supply.why_waiting
         more = {
@@ -99,10 +99,10 @@ class Maintenance:
             "in_place": engine.supply.in_place,
             "temp_files": engine.pool.temp_files.value if engine.pool.temp_files else None,
         }
-        tell(connection, self.dispatcher.vitals, **self.dispatcher.workload(), more=more)
+        publish(connection, self.dispatcher.vitals, **self.dispatcher.workload(), more=more)
 
     def _empty_touched(self, connection: Connection) -> None:
-        """Empty what all sidecars have seen, or will miss and know it: they look more often than this."""
+        """Truncate what all sidecars have seen; one that polled too long ago notices it and starts over."""
         clock = time.monotonic()
         if self.dispatcher.seen is not None:
             self._snapshots.append((clock, self.dispatcher.seen))
@@ -110,7 +110,7 @@ class Maintenance:
         while self._snapshots and clock - self._snapshots[0][0] > 2 * STALE_SECONDS:
             seen = self._snapshots.popleft()[1]
         if seen is not None:
-            # the other side is being written, and nobody there shall wait for us
+            # only the side that is not being written, so that no writer waits
             connection.execute(
                 "select pgtrickle_internal.empty_touched(1 - pgtrickle_internal.side_written(),"
                 " %s::pg_snapshot)",

@@ -1,4 +1,4 @@
-"""What keeps a database in order between refreshes: small buffers, complete triggers, short history."""
+"""The tasks of maintenance: keep buffers small, triggers complete and history short."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pgtrickle.refresh.caching.version import code_version
 
 
 def rotate_buffers(connection: Connection, sources: Collection[RelationId] | None) -> set[RelationId]:
-    """Empty what all have read of these sources, or of all; which of them are to be looked at again."""
+    """Rotate the buffers of these sources, or of all; returns those to check again soon."""
     found = worth_rotating(connection, sources)
     for relation in found:
         rotate(connection, relation)
@@ -25,7 +25,7 @@ def rotate_buffers(connection: Connection, sources: Collection[RelationId] | Non
 
 
 def tidy(connection: Connection) -> None:
-    """Forget what is gone, and release what nobody reads."""
+    """Remove what belongs to dropped tables, and release sources that nobody reads."""
     forget_dropped(connection)
     release_unused(connection)
     with connection.transaction():
@@ -34,14 +34,14 @@ def tidy(connection: Connection) -> None:
 
 
 def repair_captures(connection: Connection) -> None:
-    """Make the capture of every source what it should be; what reads those that were not is computed anew."""
+    """Repair the capture of every source; stream tables over a repaired one are recomputed."""
     for source in capture_gaps(connection):
-        # where the table is busy its readers wait, and it is tried again
+        # if the table is busy its readers wait, and the next round tries again
         with suppress(PgTrickleError):
             repair(connection, source)
 
 
 def capture_waiting(connection: Connection) -> None:
-    """Create the triggers that stream tables wait for, where that is possible now."""
+    """Create the triggers that stream tables wait for, where a lock is available now."""
     for source in waiting_sources(connection):
         retry_capture(connection, source)

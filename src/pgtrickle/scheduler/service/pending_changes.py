@@ -1,4 +1,4 @@
-"""Which stream tables have changes to follow, asked of every change buffer: at the start, and to be sure."""
+"""Asks every change buffer which stream tables have unseen changes: at the start, and once a minute."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.scheduler.policy.definitions import Definitions
 
 TOGETHER = 50
-"""So many sources are asked about in one statement, which holds a lock on each of their buffers."""
+"""Sources per statement, which holds a lock on the buffers of each."""
 
 
 def pending(connection: Connection, definitions: Definitions) -> tuple[frozenset[StreamTableId], Frontier]:
-    """The stream tables that have not followed all that the snapshot sees, on an autocommit connection."""
+    """The stream tables with unseen changes up to the returned snapshot; needs autocommit."""
     row = connection.execute("select pg_current_snapshot()::text").fetchone()
     assert row is not None
     captured = _captured(connection, definitions)
@@ -32,7 +32,7 @@ def pending(connection: Connection, definitions: Definitions) -> tuple[frozenset
 
 
 def _captured(connection: Connection, definitions: Definitions) -> set[RelationId]:
-    """The sources that have both of their buffers: some wait for them, or have lost them."""
+    """The sources that have both buffers; others still wait for them, or have lost them."""
     rows = connection.execute(
         "select s.id from unnest(%s::bigint[]) s(id), format('pgtrickle_changes.changes_%%s', s.id) b(name)"
         " where to_regclass(b.name || '_0') is not null and to_regclass(b.name || '_1') is not null",
@@ -42,7 +42,7 @@ def _captured(connection: Connection, definitions: Definitions) -> set[RelationI
 
 
 def _has_changes(buffer: RelationName, frontier: str, readers: tuple[StreamTableId, ...]) -> sql.Composed:
-    """Which readers of a buffer have not seen all of it: planned once for all of them."""
+    """The readers of a buffer that have not seen all of it, in one plan for all of them."""
     return sql.SQL(
         "select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_id = any ({ids}) and exists ("
         "select from {buffer} b where b.xid >= pg_snapshot_xmin(s.{frontier})"

@@ -11,7 +11,7 @@ from pgtrickle.scheduler.policy.tick import Tick
 
 
 def poll(connection: Connection, seen: Frontier | None, *, has_views: bool) -> Tick:
-    """Ask what happened since a snapshot: one round trip on a connection in autocommit mode."""
+    """What happened since a snapshot; one round trip on a connection in autocommit mode."""
     row = connection.execute(
         load("pgtrickle.scheduler.service", "sql/tick.sql"),
         {"seen": str(seen) if seen else None, "has_views": has_views},

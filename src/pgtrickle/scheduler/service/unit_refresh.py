@@ -1,4 +1,4 @@
-"""What a worker does with a unit: refresh it, write failures down, and look where its tables stand now."""
+"""What a worker does with a unit: refresh it, record failures, and read the new states of its tables."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from pgtrickle.scheduler.service.vitals import Vitals
 
 @dataclass(frozen=True, slots=True)
 class RefreshEvent:
-    """Something that happened to a stream table, or to the sidecar where it has no name.
+    """Something that happened to a stream table, or to the sidecar if the name is empty.
 
-    `note` says what happened to the sidecar where that is no error.
+    `note` says what happened to the sidecar if it is not an error.
     """
 
     name: RelationName
@@ -46,9 +46,9 @@ class RefreshEvent:
 
 @dataclass(frozen=True, slots=True)
 class UnitResult:
-    """A unit that has ended: where its tables stand, and which of them did not move.
+    """The result of a unit: the new states of its tables, and those that were not refreshed.
 
-    Another session holds those, or what they read failed: they are left alone for a moment.
+    Another session holds those, or a table they read failed; they are tried again after a short pause.
     """
 
     unit: Unit
@@ -65,13 +65,13 @@ def refresh_unit(
     vitals: Vitals,
     max_errors: int,
 ) -> UnitResult:
-    """Refresh the tables of a unit; ConnectionFailed where the database itself is gone."""
+    """Refresh the tables of a unit; raises ConnectionFailed if the database is gone."""
     started = datetime.now(UTC)
     try:
         results = _results(engine, unit, initiated_by)
         for result in results:
             if isinstance(result, Failure) and engine.is_abandoned:
-                # that it failed tells nothing of the stream table
+                # it failed because it was cancelled, which is not the table's fault
                 continue
             if isinstance(result, Failure):
                 with engine.connection() as connection:
@@ -80,7 +80,9 @@ def refresh_unit(
         with engine.connection() as connection:
             definitions, states = load_definitions(connection, unit.tables)
     except DatabaseError as error:
-        raise ConnectionFailed(f"a refresh was cut off: {str(error).strip()}", hint="trying again") from error
+        raise ConnectionFailed(
+            f"the connection of a refresh was lost: {str(error).strip()}", hint="it is tried again"
+        ) from error
     moved = {name_of(result) for result in results if isinstance(result, Failure) or has_moved(result)}
     left_out = frozenset(i for i, definition in definitions.items() if definition.name not in moved)
     took = {r.name: r.milliseconds for r in results if isinstance(r, RefreshOutcome)}
@@ -88,20 +90,20 @@ def refresh_unit(
 
 
 def _results(engine: Engine, unit: Unit, initiated_by: str) -> list[Result]:
-    """What became of each table; where they cannot be refreshed together, each is tried alone."""
+    """The result of each table; if they cannot be refreshed together, each is tried alone."""
     try:
         return refresh_all(engine, unit.tables, initiated_by=initiated_by, waits=False)
     except Busy:
         return []
     except SparkLost as lost:
-        # it is started again, and the tables wait for it; those that end it again and again have failed
+        # Spark is started again and the tables wait for it; those that keep killing it have failed
         return [
             result for table in unit.tables if table in lost.blamed for result in _failed(engine, table, lost)
         ]
     except (ConnectionFailed, CopiedDatabase, NotInstalled, DatabaseError):
         raise
     except Exception as error:
-        # whatever breaks a refresh must not stop the sidecar, nor the other tables
+        # no failure of a refresh may stop the sidecar or the other tables
         if len(unit.tables) == 1:
             return _failed(engine, unit.tables[0], error)
     return [result for table in unit.tables for result in _results(engine, Unit((table,)), initiated_by)]
@@ -109,7 +111,7 @@ def _results(engine: Engine, unit: Unit, initiated_by: str) -> list[Result]:
 
 def _failed(engine: Engine, table: StreamTableId, error: Exception) -> list[Result]:
     if not isinstance(error, PgTrickleError):
-        told = RefreshFailed(f"the refresh broke off: {type(error).__name__}: {error}")
+        told = RefreshFailed(f"the refresh failed: {type(error).__name__}: {error}")
         told.__cause__ = error
         error = told
     with engine.connection() as connection:

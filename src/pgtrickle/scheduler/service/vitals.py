@@ -1,4 +1,4 @@
-"""What a sidecar tells of itself: how busy it is, how long a look takes, what its caches are worth."""
+"""What a sidecar reports about itself: how busy it is, how long a poll takes, what its caches do."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pgtrickle.postgres.statements import load
 
 FORGOTTEN_AFTER = "1 hour"
 _WEIGHT = 0.1
-"""How much the newest look counts in the average of all."""
+"""The weight of the newest poll in the moving average."""
 
 
 @dataclass(slots=True)
 class Vitals:
-    """Counters with a lock of their own: whoever counts never waits for the graph or for a worker."""
+    """Counters with a lock of their own, so counting never waits for the graph or for a worker."""
 
     id: UUID = field(default_factory=uuid4)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -32,7 +32,7 @@ class Vitals:
     _slowest_tick_ms: float = 0.0
 
     def note_tick(self, milliseconds: float) -> None:
-        """A look at the database took so long."""
+        """Record how long a poll took."""
         with self._lock:
             self._counts["ticks"] += 1
             is_first = self._counts["ticks"] == 1
@@ -40,18 +40,18 @@ class Vitals:
             self._slowest_tick_ms = max(self._slowest_tick_ms, milliseconds)
 
     def note_refresh(self, action: Action) -> None:
-        """A refresh ended well."""
+        """Count a refresh that succeeded."""
         with self._lock:
             self._counts["refreshes"] += 1
             self._counts[f"refreshes_{action.value.lower()}"] += 1
 
     def count(self, what: str, number: int = 1) -> None:
-        """Something else happened so many times."""
+        """Add to another counter."""
         with self._lock:
             self._counts[what] += number
 
     def values(self) -> dict[str, float]:
-        """All of it, as of now."""
+        """All counters and averages, as of now."""
         with self._lock:
             return {
                 **self._counts,
@@ -60,7 +60,7 @@ class Vitals:
             }
 
 
-def tell(
+def publish(
     connection: Connection,
     vitals: Vitals,
     *,
@@ -69,9 +69,9 @@ def tell(
     queued: int,
     more: Mapping[str, object],
 ) -> None:
-    """Write them where everybody can look, in a transaction of its own."""
+    """Publish the vitals in the catalog, in a transaction of its own."""
     connection.execute(
-        load("pgtrickle.scheduler.service", "sql/tell.sql"),
+        load("pgtrickle.scheduler.service", "sql/publish_vitals.sql"),
         {
             "id": vitals.id,
             "host": socket.gethostname(),
@@ -86,6 +86,6 @@ def tell(
     )
 
 
-def leave(connection: Connection, vitals: Vitals) -> None:
-    """This sidecar is gone."""
+def withdraw(connection: Connection, vitals: Vitals) -> None:
+    """Remove this sidecar from the catalog."""
     connection.execute("delete from pgtrickle.pgt_sidecars where sidecar_id = %s", (vitals.id,))

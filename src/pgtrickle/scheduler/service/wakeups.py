@@ -1,8 +1,8 @@
-"""Letting the next writer of a source at rest wake us, so that its change need not wait for the next look.
+"""Lets the next writer of an idle source wake the sidecar, so that its change does not wait for a poll.
 
-A notification takes a lock that all committing writers share, so a source that is written all the time
-must not send any: it is armed only after a while without writes, and disarmed by the first. What is
-armed is an advisory lock of the session that listens, so it ends with it.
+A notification takes a lock that all committing writers share, so a busy source must not send any. A source is
+armed only after a while without writes, and disarmed by the first write. Arming takes an advisory lock in
+the session that listens, so it ends with that session.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection
 
 REST_SECONDS = 2.0
-"""A source that nobody wrote to for so long is at rest."""
+"""A source without writes for this long is idle."""
 _SLOTS = 128
 """As in `pgtrickle_internal.wake_slot`."""
 
 
 @dataclass(slots=True)
 class Wakeups:
-    """Which sources were written when. Looks report touches from one thread; another arms and disarms."""
+    """When each source was last written. One thread reports writes; another arms and disarms."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _touched_at: dict[RelationId, float] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Wakeups:
     _can_be_woken: bool = False
 
     def touched(self, sources: Iterable[RelationId], now: float | None = None) -> None:
-        """These were written."""
+        """Note that these were written."""
         clock = time.monotonic() if now is None else now
         with self._lock:
             self._touched_at.update((source, clock) for source in sources)
@@ -42,17 +42,17 @@ class Wakeups:
             return {source for source, touched in self._touched_at.items() if touched >= moment}
 
     def begin(self, connection: Connection) -> None:
-        """A session that listens begins, and has armed nothing yet.
+        """Start with a new listening session, which has armed nothing yet.
 
-        A transaction that has notified cannot be prepared for a commit in two phases. Where the server
-        allows those, an application may rely on it, and nobody is asked to wake us.
+        A transaction that has sent a notification cannot be prepared for two-phase commit. Where the server
+        allows prepared transactions, an application may rely on them, so no source is armed.
         """
         row = connection.execute("select current_setting('max_prepared_transactions')::integer").fetchone()
         assert row is not None
         self._armed, self._can_be_woken = set(), row[0] == 0
 
     def keep(self, connection: Connection, sources: Iterable[RelationId], now: float | None = None) -> None:
-        """Disarm what is written, and arm what is at rest, on the connection that listens."""
+        """Disarm busy sources and arm idle ones, on the connection that listens."""
         if not self._can_be_woken:
             return
         clock = time.monotonic() if now is None else now

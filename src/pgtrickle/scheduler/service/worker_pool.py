@@ -11,7 +11,7 @@ from pgtrickle.scheduler.policy.units import Unit
 from pgtrickle.scheduler.policy.urgency import Queue, Urgency
 
 MAX_STARTED = 4
-"""So many threads at once where each is started for its task."""
+"""The number of threads if each is started for one unit."""
 
 
 @dataclass(slots=True)
@@ -23,10 +23,10 @@ class _Task:
 
 
 class WorkerPool:
-    """`size` persistent threads; none means that a thread is started for each unit.
+    """`size` persistent threads; with size 0, a thread is started for each unit.
 
-    A unit runs when all units it comes after have ended: those are counted, so that nobody waits for
-    a whole level. What runs a unit reports failures itself; it must not raise.
+    A unit runs as soon as the units it waits for have ended; it does not wait for a whole level of the graph.
+    `run` reports failures itself and must not raise.
     """
 
     def __init__(self, size: int, run: Callable[[Unit], None], clock: Callable[[], datetime]) -> None:
@@ -43,7 +43,7 @@ class WorkerPool:
             self._start(self._take_turns, f"worker {number + 1}")
 
     def submit(self, units: Iterable[tuple[Unit, Urgency]]) -> None:
-        """Queue units, given in an order in which each comes after those it waits for."""
+        """Queue units, each given after those it waits for."""
         with self._lock:
             for unit, urgency in units:
                 task = _Task(unit, urgency)
@@ -57,7 +57,7 @@ class WorkerPool:
 
     @property
     def limit(self) -> int:
-        """How many units run at the same time at most."""
+        """The greatest number of units that run at the same time."""
         return self._size or MAX_STARTED
 
     def busy(self) -> int:
@@ -71,7 +71,7 @@ class WorkerPool:
             return len(self._tasks) - self._busy
 
     def close(self, timeout: float | None = None) -> bool:
-        """Start nothing more, and wait for what runs; whether all has ended in time."""
+        """Start nothing more and wait for running units; returns whether all ended in time."""
         with self._lock:
             self._is_closed = True
             self._ready.clear()

@@ -1,4 +1,4 @@
--- tell: a sidecar says how it is, and forgets those that have said nothing for long.
+-- publish_vitals: record the vitals of a sidecar, and remove sidecars that have reported nothing for long.
 -- Writes: pgtrickle.pgt_sidecars.
 with gone as (
     delete from pgtrickle.pgt_sidecars s
