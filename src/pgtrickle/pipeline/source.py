@@ -1,4 +1,4 @@
-"""Reading PostgreSQL from Spark's tasks: each runs one query on its own connection, in a shared snapshot."""
+"""Reads PostgreSQL from Spark's tasks: each runs its queries on its own connection, in a shared snapshot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pgtrickle.postgres.arrow import WEIGHT, arrow_type, read_batches
 from pgtrickle.postgres.connection import connect, set_locally, sql
 
 TASK_BYTES: Final = 1 << 20
-"""How much of its query's answer a task holds at a time."""
+"""How many bytes of its query's result a task holds at a time."""
 
 STATEMENT_TIMEOUT: Final = "statement_timeout"
 _SHORTEN: Final = (
@@ -31,10 +31,10 @@ _SHORTEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionedQuery:
-    """Rows that many tasks read: one or more SQL texts each, all in the exported snapshot.
+    """Rows that many tasks read: each runs one or more SQL texts, all in the exported snapshot.
 
-    `settings` are what the reads are evaluated under (`TimeZone`, `DateStyle`, …). At most `tasks` read at
-    a time, each on one connection; without that, each text has a task of its own.
+    The reads are evaluated under `settings` (`TimeZone`, `DateStyle`, …). At most `tasks` tasks read, each on
+    one connection; without a limit, each text has a task of its own.
     """
 
     queries: tuple[str, ...]
@@ -52,7 +52,7 @@ class PartitionedQuery:
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """Names and Spark types of what the queries return."""
+        """Names and Spark types of the columns of the queries."""
         columns = [(field.name, field.carrier.spark) for field in self.fields]
         return [*columns, (WEIGHT, "bigint")] if self.has_weight else columns
 
@@ -60,8 +60,8 @@ class PartitionedQuery:
 class Sources:
     """The data sources of one session: one for each database, registered when it is first read.
 
-    Options of a read can be seen in plans and in the UI, so they hold only what may be seen. The
-    connection string is part of the registered class, which travels to the tasks pickled.
+    Plans and the UI show the options of a read, so those hold no secrets. The connection string is part of
+    the registered class, which is pickled and sent to the tasks.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -80,7 +80,7 @@ class Sources:
 
     def _format(self, dsn: str) -> str:
         if dsn not in self._formats:
-            # sessions of one context, which others may have started, know each other's sources by name
+            # sessions of one context share the names of their sources, and others may have registered some
             name = f"pgtrickle_{uuid4().hex}"
             self._session.dataSource.register(_source_of(dsn, name))
             self._formats[dsn] = name
@@ -88,7 +88,7 @@ class Sources:
 
 
 def _source_of(dsn: str, format_name: str) -> type[DataSource]:
-    """A data source that knows one database; local, so that it is pickled with what it knows."""
+    """A data source for one database; a local class, so that it is pickled together with the address."""
 
     class PostgresSource(DataSource):
         @classmethod
@@ -106,7 +106,7 @@ def _source_of(dsn: str, format_name: str) -> type[DataSource]:
 
 
 class PostgresReader(DataSourceReader):
-    """Gives each share of the queries to a task of its own."""
+    """Gives each share of the queries to one task."""
 
     def __init__(self, dsn: str, options: MutableMapping[str, str]) -> None:
         self._dsn = dsn
@@ -120,7 +120,7 @@ class PostgresReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         queries: list[str] | None = partition.value
-        if queries is None:  # a read without queries has one partition all the same
+        if queries is None:  # a read without queries still has one partition
             return
         schema = pa.schema([(name, arrow_type(spark_type)) for name, spark_type in self._columns])
         with connect(self._dsn, application_name="pgtrickle task") as connection:

@@ -26,8 +26,8 @@ def due(candidates: Sequence[Candidate], now: datetime, graph: Graph) -> tuple[S
     """The stream tables to refresh now, upstream before downstream.
 
     A table that is not in the graph yet waits for the next graph. An interval says how old the result may
-    get, so a table with one is due only if there is work. A cron schedule says when to refresh, so it is kept even
-    if nothing has changed; that refresh only records that there was nothing to do.
+    get, so a table with one is due only if there is work. A cron schedule says when to refresh, so it is
+    kept even if nothing has changed; that refresh only records that there was nothing to do.
     """
     known = {candidate.id: candidate for candidate in candidates}
     chosen: dict[StreamTableId, None] = {}
