@@ -1,4 +1,4 @@
-"""A query cannot make Spark give away what the process of the sidecar knows, nor name what Spark should run."""
+"""A query cannot make Spark give away what the process of the sidecar knows, nor run other code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = (
     'a") or reflect("java.lang.System", "getenv", "HOME") is not null or ("" = "',
     "`; {0} {x} %s $1 :x ? -- /* */",
 )
-"""Spark replaces the first three in any SQL text unless it is told not to: PGTRICKLE_DSN would be one of them."""
+"""Spark replaces the first three in any SQL text unless it is told not to; ${env:PGTRICKLE_DSN} is another."""
 
 
 @pytest.fixture

@@ -17,6 +17,14 @@ create or replace function pgtrickle.sidecar_role() returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select nspowner from pg_namespace where nspname = 'pgtrickle' $$;
 
+-- may_act_as: whether the caller may act as a role. From PostgreSQL 16 on a member may be one without any right to.
+create or replace function pgtrickle_internal.may_act_as(role_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select pg_has_role(role_id, 'USAGE') or pg_has_role(role_id,
+        case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end)
+$$;
+
 -- printed: the name of a relation as one writes it in SQL, always with its schema.
 create or replace function pgtrickle_internal.printed(relation oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
