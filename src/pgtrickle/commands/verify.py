@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pgtrickle.catalog.install import check_original
 from pgtrickle.catalog.repairs import Cause
 from pgtrickle.catalog.tables import find, stream_tables
+from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.model.errors import Diverged
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import StreamTable
@@ -62,6 +63,8 @@ def _keep_evidence(engine: Engine, table: StreamTable, error: Diverged) -> None:
 
 def _compared(connection: Connection, table: StreamTable, query: str) -> Verified:
     clock = time.perf_counter()
+    # where nothing was pending, nobody has looked at what is attached to the table
+    lock_for_apply(connection, table)
     with evaluating_query(connection, table.settings):
         found = difference(connection, table, query)
     if found:

@@ -37,6 +37,8 @@ _BOTH: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
+    # or ${env:…} in a text or a name of a query would become what the environment of this process holds
+    "spark.sql.variable.substitute": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # rows may be megabytes long, and a batch of them is held in memory
     "spark.sql.execution.arrow.maxBytesPerBatch": f"{8 << 20}",

@@ -40,6 +40,10 @@ EXACT: Final[Mapping[str, str]] = {
 }
 """Under these every value is written so that it can be read again, under any settings, as it was."""
 
+SAFE_PATH: Final = "pg_catalog, pg_temp"
+"""Where we look for what has no schema. Under any other path, a function or operator that fits better
+could be found where other people create them."""
+
 TRANSPORT: Final[Mapping[str, str]] = {
     **EXACT,
     "TimeZone": "UTC",
@@ -55,6 +59,7 @@ TRANSPORT: Final[Mapping[str, str]] = {
     "idle_session_timeout": "0",
     "restrict_nonsystem_relation_kind": "",
     "row_security": "on",
+    "search_path": SAFE_PATH,
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
     "xmlbinary": "base64",
@@ -63,10 +68,6 @@ TRANSPORT: Final[Mapping[str, str]] = {
 """What each of our own connections has from its first statement on; any role may set these."""
 
 ARRAY_NULLS: Final = "array_nulls"
-
-SAFE_PATH: Final = "pg_catalog, pg_temp"
-"""Where a refresh looks for what has no schema. Under any other path, a function or operator that fits better
-could be found where other people create them."""
 
 IS_EXACT: Final = "pgtrickle.is_exact"
 """A setting of our own: `off` where a value's text may not be all of it."""

@@ -6,7 +6,7 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
     if current_setting('pgtrickle.applying', true) = 'on'
-        and pg_has_role(current_user, pgtrickle.sidecar_role(), 'MEMBER')
+        and pgtrickle_internal.may_act_as(pgtrickle.sidecar_role())
     then
         return null;
     end if;

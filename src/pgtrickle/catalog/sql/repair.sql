@@ -362,10 +362,13 @@ $$;
 -- visible_repairs: every self-repair; the rows that differed are for those who may act for the owner.
 create or replace view pgtrickle.visible_repairs with (security_barrier) as
 select r.repair_id, r.pgt_id, s.pgt_schema, s.pgt_name, r.cause, r.found_at, r.found_by, r.reason, r.repaired_at,
-    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then r.problems end as problems,
-    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then r.unexpected end as unexpected,
-    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then r.missing end as missing
-from pgtrickle.pgt_repairs r join pgtrickle.pgt_stream_tables s on s.pgt_id = r.pgt_id;
+    case when pgtrickle_internal.may_see_errors(o.owner_id) then r.problems end as problems,
+    case when pgtrickle_internal.may_see_errors(o.owner_id) then r.unexpected end as unexpected,
+    case when pgtrickle_internal.may_see_errors(o.owner_id) then r.missing end as missing
+from pgtrickle.pgt_repairs r join pgtrickle.pgt_stream_tables s on s.pgt_id = r.pgt_id
+left join pg_catalog.pg_class c on c.oid = s.pgt_relid
+cross join lateral (
+    select case when not (select pgtrickle.is_copy()) then coalesce(c.relowner, s.pgt_owner) end) o(owner_id);
 
 -- repairs: the self-repairs of a stream table, newest first.
 create or replace function pgtrickle.repairs(name text) returns table (
