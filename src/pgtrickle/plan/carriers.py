@@ -176,8 +176,9 @@ def decimal(pg_type: PgType, scale: int, digits: int = MAX_DIGITS) -> Carrier:
 
 def unmodified(pg_type: PgType) -> PgType:
     """The type without length, precision or scale."""
-    # a plain `character` or `bit` is one long
-    text = {"character": "bpchar", "bit": '"bit"'}.get(pg_type.base, pg_type.base)
+    # a plain `character` or `bit` is one long, and so is each element of an array of it
+    element, brackets, _ = pg_type.base.partition("[]")
+    text = {"character": "bpchar", "bit": '"bit"'}.get(element, element) + brackets
     return replace(pg_type, text=text, precision=None, scale=None)
 
 

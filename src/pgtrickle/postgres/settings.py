@@ -68,6 +68,7 @@ TRANSPORT: Final[Mapping[str, str]] = {
 """What each of our own connections has from its first statement on; any role may set these."""
 
 ARRAY_NULLS: Final = "array_nulls"
+QUOTES_ALL: Final = "quote_all_identifiers"
 
 IS_EXACT: Final = "pgtrickle.is_exact"
 """A setting of our own: `off` where a value's text may not be all of it."""
@@ -90,6 +91,12 @@ def evaluation(recorded: Iterable[tuple[str, str]]) -> dict[str, str]:
     """All that is set where a stream table's expressions are evaluated."""
     settings = meaning(recorded)
     return {**settings, "search_path": SAFE_PATH, IS_EXACT: "on" if _is_exact(settings) else "off"}
+
+
+def is_printed_exactly(recorded: Iterable[tuple[str, str]]) -> bool:
+    """Whether values are printed for the author as they are under the settings of transport."""
+    settings = meaning(recorded)
+    return _is_exact(settings) and settings[QUOTES_ALL] == TRANSPORT[QUOTES_ALL]
 
 
 def is_legible(settings: Mapping[str, str]) -> bool:

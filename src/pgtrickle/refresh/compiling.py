@@ -26,7 +26,9 @@ from pgtrickle.postgres.introspect import (
     security_barrier,
     set_function_names,
     view_texts,
+    virtual_column,
 )
+from pgtrickle.postgres.settings import is_printed_exactly
 
 BEHIND = "the state is behind: "
 
@@ -122,6 +124,12 @@ def _compiled(
         texts = [definition.query, *definition.views.values()]
         if ("array_nulls", "off") in table.settings and makes_arrays(texts):
             raise UnsupportedQuery("it makes arrays from text, and was created under array_nulls = off")
+        relations = [source.relation for source in definition.sources.values()]
+        if not is_printed_exactly(table.settings) and (found := virtual_column(connection, relations)):
+            # it is captured under settings of ours, and read under those of the author
+            raise UnsupportedQuery(
+                f"a source has the virtual column {found}, and the author's settings print values differently"
+            )
         barrier = security_barrier(connection, views)
         if barrier is not None:
             # we would evaluate expressions on rows that it hides, and an error can quote them

@@ -127,7 +127,8 @@ begin
             errcode = 'invalid_table_definition', hint = 'Select at least one column.';
     end if;
     begin
-        execute pg_catalog.format('create table %s as table %s with no data',
+        -- a refresh finds rows by their place, which other access methods may not have
+        execute pg_catalog.format('create table %s using heap as table %s with no data',
             printed, pgtrickle_internal.printed(query_view));
     exception when others then
         raise exception 'the columns of the query cannot be those of a table: %', sqlerrm using
