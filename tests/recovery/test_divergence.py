@@ -64,7 +64,7 @@ def test_a_diverged_stream_table_is_loaded_anew_with_the_reason_and_the_rows(
     reasons = admin.execute("select reason from pgtrickle.visible_history").fetchall()
     assert not any("Grace" in str(reason) for reason in reasons)
     admin.execute("reset role")
-    admin.execute("drop role stranger")
+    admin.execute("drop role repairs_stranger")
 
 
 def test_one_that_is_to_stop_on_divergence_waits_for_a_person(shop: Shop, admin: psycopg.Connection) -> None:
@@ -97,6 +97,22 @@ def test_what_verify_finds_is_kept_and_repaired(shop: Shop, admin: psycopg.Conne
         ("verified", ["missing (7,7,Grace)"], ["(7,7,Grace)"])
     ]
     verify(shop.engine, "large")
+
+
+def test_a_long_row_is_kept_as_evidence_by_its_beginning(shop: Shop, admin: psycopg.Connection) -> None:
+    shop.run("update customers set name = repeat('long ', 100000) where id = 1")
+    shop.refresh()
+    admin.execute("set pgtrickle.applying = on")
+    admin.execute("delete from large where id = 8")
+    admin.execute("reset pgtrickle.applying")
+    with pytest.raises(Diverged) as raised:
+        verify(shop.engine, "large")
+    assert len(raised.value.message) < 2000
+    shop.run("update orders set amount = amount + 100 where id = 8")
+    shop.refresh()
+    shop.is_exact()
+    longest = "select max(pg_column_size(r.*)) < 10000 from pgtrickle.pgt_repairs r"
+    assert shop.ask(longest) == [(True,)]
 
 
 def test_a_table_that_refuses_rows_does_not_repair_itself_for_ever(

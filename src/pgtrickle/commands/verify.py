@@ -15,6 +15,7 @@ from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.refresh.differences import difference
 from pgtrickle.refresh.diverging import note_divergence
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.limits import USUAL_SECONDS
 from pgtrickle.refresh.session import evaluating_query
 from pgtrickle.refresh.story import brought_up_to_date
 from pgtrickle.scheduler.definitions import graph_of
@@ -30,8 +31,10 @@ class Verified:
     milliseconds: float
 
 
-def verify(engine: Engine, name: str | None) -> list[Verified]:
+def verify(engine: Engine, name: str | None, seconds: float | None = USUAL_SECONDS) -> list[Verified]:
     """Compare one stream table, or all that are populated, as bags and both ways.
+
+    One that takes longer than `seconds` is cancelled and raises `VerifyTimedOut`; None is no limit.
 
     What is pending is followed first, in the same transaction, so that both sides are of one
     snapshot whoever writes meanwhile. Raises with the rows that differ: these are kept as evidence, and the
@@ -46,8 +49,13 @@ def verify(engine: Engine, name: str | None) -> list[Verified]:
         if table.is_populated:
             (group,) = groups((table.id,), graph)
             try:
-                with brought_up_to_date(engine, group) as connection:
-                    found.append(_compared(connection, table, engine.compiled(connection, table).answer))
+                with (
+                    engine.limits.comparing(table, seconds) as limit,
+                    brought_up_to_date(engine, group) as connection,
+                ):
+                    query = engine.compiled(connection, table).answer
+                    limit.doing = "evaluating the query in PostgreSQL"
+                    found.append(_compared(connection, table, query))
             except Diverged as error:
                 _keep_evidence(engine, table, error)
                 raise
