@@ -29,6 +29,7 @@ def tidy(connection: Connection) -> None:
     """Forget what is gone, and release what nobody reads."""
     forget_dropped(connection)
     release_unused(connection)
+    connection.execute("select pgtrickle_internal.note_counter()")
     with connection.transaction():
         prune(connection)
         prune_repairs(connection)
