@@ -22,6 +22,8 @@ from tests.recovery.conftest import Shop
 pytestmark = pytest.mark.diverges
 
 REASON = "it did not hold the rows that a change took away"
+BOTH = "select o.id, t.orders from orders o join totals t on t.region = o.region"
+"""Reads a source and a stream table over it, which it must agree with."""
 
 
 def tamper(admin: psycopg.Connection) -> None:
@@ -100,32 +102,34 @@ def test_what_verify_finds_is_kept_and_repaired(shop: Shop, admin: psycopg.Conne
 
 
 def test_a_suspended_table_is_not_taken_for_a_diverged_one(shop: Shop) -> None:
-    """Changes wait for it, so it does not equal its query; neither need the tables that read it."""
+    """Changes wait for it, so it does not equal its query; neither do tables that must agree with it."""
     dsn = shop.database.dsn(APP)
+    shop.run(f"select pgtrickle.create_stream_table('both', '{BOTH}')")
     shop.refresh()
     alter(dsn, "totals", {"status": "SUSPENDED"})
     shop.run("insert into orders values (300, 1, 'later', 300)")
     refused = r"public\.totals cannot be compared with its query: it is suspended"
     with pytest.raises(CommandRefused, match=refused):
         verify(shop.engine, "totals")
-    with pytest.raises(CommandRefused, match=r"public\.regions cannot be compared.*waits for public\.totals"):
-        verify(shop.engine, "regions")
+    with pytest.raises(CommandRefused, match=r"public\.both cannot be compared.*waits for public\.totals"):
+        verify(shop.engine, "both")
     with pytest.raises(CommandRefused, match=refused) as raised:
         verify(shop.engine, None)
-    assert "The other 1 equal theirs" in raised.value.message
+    assert "The other 2 equal theirs" in raised.value.message
     assert shop.ask("select count(*) from pgtrickle.pgt_repairs") == [(0,)]
     alter(dsn, "totals", {"status": "ACTIVE"})
-    assert len(verify(shop.engine, None)) == 3
+    assert len(verify(shop.engine, None)) == 4
 
 
 def test_what_diverged_below_is_blamed_and_not_what_reads_it(shop: Shop, admin: psycopg.Connection) -> None:
+    shop.run(f"select pgtrickle.create_stream_table('both', '{BOTH}')")
     shop.refresh()
     admin.execute("set pgtrickle.applying = on")
     admin.execute("delete from totals where region = 'r1'")
     admin.execute("reset pgtrickle.applying")
     shop.run("update orders set amount = amount + 1 where region = 'r1'")
     with pytest.raises(Diverged, match=r"public\.totals"):
-        verify(shop.engine, "regions")
+        verify(shop.engine, "both")
     blamed = "select pgt_name from pgtrickle.pgt_repairs join pgtrickle.pgt_stream_tables using (pgt_id)"
     assert shop.ask(blamed) == [("totals",)]
     shop.refresh()
