@@ -204,7 +204,8 @@ def test_virtual_columns_are_recomputed_where_their_author_prints_values_differe
 def test_arrays_of_fixed_lengths_keep_all_of_each_element(source, followed):
     codes = source("codes(id int primary key, k int, c char(3), b bit(4), cs char(3)[], bs bit(4)[])")
     codes.change(
-        "insert into codes values (1, 1, 'abc', '1011', '{abc,d}', '{1011,0001}'), (2, 1, 'd', '0001', '{}', '{}')"
+        "insert into codes values (1, 1, 'abc', '1011', '{abc,d}', '{1011,0001}'),"
+        " (2, 1, 'd', '0001', '{}', '{}')"
     )
     tables = followed(
         "select * from codes",

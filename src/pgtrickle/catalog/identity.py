@@ -22,6 +22,7 @@ MIGRATIONS: Final = (
     "0012_limits.sql",
     "0013_helpers.sql",
     "0014_author_path.sql",
+    "0015_counters.sql",
 )
 """In order; a database remembers how many it has. One that was released is never edited again."""
 

@@ -193,11 +193,15 @@ class Trickle:
 
         return explain(self.engine, name)
 
-    def verify(self, name: str | None = None) -> list[Verified]:
-        """Compare with PostgreSQL's own answer at one moment; raises `Diverged` with rows that differ."""
+    def verify(self, name: str | None = None, *, timeout: float = 3600.0) -> list[Verified]:
+        """Compare with PostgreSQL's own answer at one moment; raises `Diverged` with rows that differ.
+
+        The comparison of each stream table may take `timeout` seconds, 0 is any; then it is cancelled, and
+        `VerifyTimedOut` raised.
+        """
         from pgtrickle.commands.verify import verify
 
-        return verify(self.engine, name)
+        return verify(self.engine, name, timeout or None)
 
     def run(
         self, stop: threading.Event | None = None, on_event: Callable[[RefreshEvent], None] | None = None

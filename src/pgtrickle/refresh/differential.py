@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
@@ -29,6 +29,7 @@ from pgtrickle.plan.program import FirstRows, MergedGroups, Program
 from pgtrickle.plan.reads import Read, Version
 from pgtrickle.plan.targets.merged import RESCANNED
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.reaches import Reach
 from pgtrickle.refresh.reaching import Reached
 from pgtrickle.refresh.session import Session
 from pgtrickle.refresh.sizes import whole_rows
@@ -100,12 +101,36 @@ def _result(
     whole = whole_rows(engine, session, program)
     if whole is not None:
         return Reached(found, f"about {whole:,} rows")
+    expected = engine.reaches.expected(table.id, program)
+    if expected is not None:
+        return _reached_again(engine, session, table, program, holding, expected)
     try:
         with session.bounded():
             inputs = gathered(engine, session, table, program, holding, onto=found)
-        return _computed(engine, table, program, inputs, holding) if has_rows(inputs) else None
+        result = _computed(engine, table, program, inputs, holding) if has_rows(inputs) else None
     except TooMuch as reason:
+        at = next((read.name for read in program.reads if read.name not in found), None)
+        engine.reaches.note_too_much(table.id, program, at, str(reason))
         return Reached(found, str(reason))
+    engine.reaches.note_little(table.id, program)
+    return result
+
+
+def _reached_again(
+    engine: Engine, session: Session, table: StreamTable, program: Program, holding: Holding, expected: Reach
+) -> Reached:
+    """Of a program that has reached too much again and again, the driver reads what comes before that."""
+    found: dict[str, pa.Table] = {}
+    with suppress(TooMuch), session.bounded(), followable():
+        read_all(
+            expected.before(program.reads),
+            session.read,
+            ends_of(session, table),
+            holding,
+            whole=_kept_by(engine, session, table),
+            onto=found,
+        )
+    return Reached(found, f"{expected.reason}, like the last {expected.times} that were measured")
 
 
 def _loaded(

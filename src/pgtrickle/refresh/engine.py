@@ -25,6 +25,7 @@ from pgtrickle.refresh.caching.compilations import Compilations
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.costs import Costs
 from pgtrickle.refresh.limits import Limits
+from pgtrickle.refresh.reaches import Reaches
 
 LARGE_WINDOW = 200_000
 """From this many change rows on, one task is slower than spreading them."""
@@ -59,6 +60,7 @@ class Engine:
     cache_directory: Path | None = None
     """Where compiled queries are shared on this host; None if they are not."""
     costs: Costs = field(default_factory=Costs)
+    reaches: Reaches = field(default_factory=Reaches)
     pool: Pool = field(init=False, repr=False)
     refresh_timeout: float | None = DEFAULTS.refresh_timeout
     """Seconds that a refresh may take where its stream table has no limit of its own; None is any."""
@@ -205,6 +207,7 @@ class Engine:
     def _forget_all(self) -> None:
         self._compilations.clear()
         self.kept.clear()
+        self.reaches.clear()
         spark = self.supply.current
         if spark is not None:
             spark.programs.clear()

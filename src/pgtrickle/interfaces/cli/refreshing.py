@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
-from typer import Argument
+from typer import Argument, Option
 
 from pgtrickle.commands.opening import check_known, opened
 from pgtrickle.interfaces.cli import words
@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     from pgtrickle.refresh.engine import Engine
 
 OneOrAll = Annotated[str | None, Argument(show_default=False, help="One stream table; without it, all.")]
+VerifyTimeout = Annotated[
+    float,
+    Option(
+        "--timeout",
+        min=0,
+        max=315576000,
+        help="Seconds that the comparison of one stream table may take; then it is cancelled. 0 is any.",
+    ),
+]
 
 
 def refresh(
@@ -70,14 +79,14 @@ def explain(name: Name, dsn: Dsn = "", json: Json = False) -> None:
     output().print(Text(explanation.text.rstrip()), soft_wrap=True)
 
 
-def verify(name: OneOrAll = None, dsn: Dsn = "", json: Json = False) -> None:
+def verify(name: OneOrAll = None, dsn: Dsn = "", timeout: VerifyTimeout = 3600.0, json: Json = False) -> None:
     """Compare stream tables with PostgreSQL's own answer at the same moment."""
     _check(dsn, name)
     settings = read_settings(os.environ, dsn=dsn)
     with engine_for(settings, f"Comparing {name or 'every stream table'}") as engine:
         from pgtrickle.commands.verify import verify as verify_with
 
-        verified = verify_with(engine, name)
+        verified = verify_with(engine, name, timeout or None)
     if json:
         print_json(verified)
         return

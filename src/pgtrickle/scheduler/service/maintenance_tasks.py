@@ -10,6 +10,7 @@ from pgtrickle.capture.rotate import release_unused, rotate, worth_rotating
 from pgtrickle.catalog.compiled import prune_compiled
 from pgtrickle.catalog.dependencies import forget_dropped
 from pgtrickle.catalog.outcomes import prune
+from pgtrickle.catalog.repairs import prune_repairs
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection
@@ -28,8 +29,10 @@ def tidy(connection: Connection) -> None:
     """Remove what belongs to dropped tables, and release sources that nobody reads."""
     forget_dropped(connection)
     release_unused(connection)
+    connection.execute("select pgtrickle_internal.note_counter()")
     with connection.transaction():
         prune(connection)
+        prune_repairs(connection)
         prune_compiled(connection, code_version())
 
 
