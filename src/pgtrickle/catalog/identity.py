@@ -21,6 +21,7 @@ MIGRATIONS: Final = (
     "0011_rights.sql",
     "0012_limits.sql",
     "0013_helpers.sql",
+    "0015_more_ground.sql",
 )
 """In order; a database remembers how many it has. One that was released is never edited again."""
 
