@@ -22,6 +22,26 @@ def test_a_replaced_view_loads_anew_and_one_with_the_same_text_does_nothing(item
     assert "alter view" not in ground.after("alter view low set (security_barrier = true)")
 
 
+def test_columns_of_a_view_that_change_their_names_load_anew(items, ground, app):
+    """Its rule stays the same, but the query reads another column under the same name."""
+    app.execute("create view low as select id, v, id * 2 as w from items")
+    app.execute("create view lower as select id, v from low")
+    app.execute("grant select on low, lower to trickle")
+    ground.follow("select id, v from lower")
+    # the view between them follows by itself
+    assert ground.after("alter view low rename column v to x") == (
+        "column v of view public.low is now called x"
+    )
+    with app.transaction():
+        app.execute("alter view lower rename column id to other")
+        app.execute("alter view lower rename column v to id")
+        app.execute("alter view lower rename column other to v")
+    assert "column id of view public.lower is now called v" in ground.poll()["s"]
+    found = ground.after("alter view lower rename column v to w")
+    assert found.startswith("ERROR column v of view public.lower is now called w")
+    assert "no longer true" in ground.after("alter view lower rename column w to v")
+
+
 def test_functions_and_what_they_call_are_watched(items, ground, admin):
     """A body that is stored as text calls what it names before a parenthesis."""
     admin.execute(
@@ -58,6 +78,69 @@ def test_functions_and_what_they_call_are_watched(items, ground, admin):
         "create function top(n bigint) returns int immutable language sql return 0", by=admin
     )
     assert "a function with the name of one that the query calls was created" in found
+    # so may one that comes from another schema
+    admin.execute(
+        "create schema aside;"
+        "create function aside.top(n smallint) returns int immutable language sql return 5"
+    )
+    ground.poll()
+    found = ground.after("alter function aside.top(smallint) set schema public", by=admin)
+    assert "a function with the name of one that the query calls was created, moved" in found
+
+
+def test_what_a_body_that_is_stored_as_text_uses_is_watched(ground, app, admin, source):
+    """Also types and operators, of which PostgreSQL records nothing."""
+    app.execute("create type mood as enum ('sad', 'ok')")
+    app.execute("create type pair as (a int, b int)")
+    app.execute("create domain small as int check (value < 10)")
+    source("shape(a int)")
+    source("numbers(id int primary key)")
+    admin.execute(
+        "create function multiply(int, int) returns int immutable language sql return $1 * $2;"
+        "create operator *** (leftarg = int, rightarg = int, function = multiply);"
+        "create function deep(n int) returns int immutable language sql return n;"
+        "create function words(n int) returns text immutable language sql"
+        " as $$ select enum_range(null::public.Mood)::text || n $$;"
+        "create function parts(n int) returns text immutable language plpgsql as $$"
+        " declare p public.pair; r public.shape%rowtype; s public.small := 1; begin p.a := n;"
+        " return to_jsonb(p)::text || to_jsonb(r)::text"
+        " || public.deep /* between */ (n operator(public.***) 1); end $$"
+    )
+    ground.follow("select id, words(id) as w, parts(id) as p from numbers")
+    for statement, says in (
+        ("alter type mood rename value 'sad' to 'low'", "type public.mood was altered (labels)"),
+        ("alter type pair add attribute c int", "type public.pair was altered (attributes)"),
+        ("alter table shape add column b int", "type public.shape was altered (attributes)"),
+        ("alter domain small drop constraint small_check", "type public.small was altered (constraints)"),
+    ):
+        assert says in ground.after(statement)
+    for function in ("multiply(int, int)", "deep(int)"):
+        statement = f"create or replace function {function} returns int immutable language sql return 8"
+        assert "was replaced" in ground.after(statement.replace("deep(int)", "deep(n int)"), by=admin)
+
+
+def test_configurations_of_text_search_are_watched(ground, admin, source):
+    admin.execute("create text search configuration words (copy = pg_catalog.english)")
+    admin.execute("create text search dictionary plain (template = pg_catalog.simple)")
+    source("pages(id int primary key, t text)")
+    admin.execute(
+        "create function lexemes(t text) returns text[] immutable language sql"
+        " as $$ select tsvector_to_array(to_tsvector('public.words', t)) $$"
+    )
+    ground.follow("select id, to_tsvector('public.words', t)::text as w from pages")
+    ground.follow("select id, lexemes(t) as w from pages", "in_a_body")
+    ground.follow("select id, lower(t) as w from pages", "without")
+    for statement in (
+        "alter text search configuration words alter mapping for asciiword with simple",
+        "alter text search dictionary plain (accept = false)",
+        "alter text search configuration pg_catalog.english alter mapping for asciiword with simple",
+    ):
+        admin.execute(statement)
+        says = "a text search configuration or dictionary was created, altered or dropped"
+        assert (statement, ground.poll()) == (statement, {"s": says, "in_a_body": says})
+    admin.execute("comment on text search configuration words is 'nothing'")
+    admin.execute("alter text search configuration words owner to app")
+    assert ground.poll() == {}
 
 
 def test_a_function_replaced_in_the_transaction_of_the_creation_is_noticed(items, ground, admin):
@@ -136,6 +219,22 @@ def test_types_are_watched_with_all_their_parts(ground, app, source):
     ):
         app.execute(statement)
         assert (statement, ground.poll()) == (statement, {})
+
+
+def test_names_of_types_and_collations_are_watched(ground, app, admin, source):
+    """They are in what was compiled for the query, also where the query itself does not name them."""
+    app.execute("create type mood as enum ('sad', 'ok')")
+    app.execute("create domain small as int")
+    admin.execute("create collation plain (locale = 'C'); create schema aside")
+    source("feelings(id int primary key, m mood, d small, w text collate plain)")
+    ground.follow("select id, m, d, w from feelings")
+    for statement, says in (
+        ("alter type mood rename to feeling", "type public.mood was altered (name)"),
+        ("alter type feeling set schema aside", "type public.feeling was altered (name)"),
+        ("alter domain small rename to smaller", "type public.small was altered (name)"),
+        ("alter collation plain rename to plainer", "collation public.plain has another version or"),
+    ):
+        assert says in ground.after(statement, by=admin)
 
 
 def test_casts_operators_and_operator_classes_are_watched(ground, app, admin, source):

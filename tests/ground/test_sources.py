@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
 pytestmark = pytest.mark.every_postgres
@@ -238,3 +239,57 @@ def test_a_partition_that_others_follow_too_leaves_no_gap(app, ground):
     assert "s" not in ground.poll()
     app.execute("select pgtrickle.drop_stream_table('of_part')")
     assert ground.poll() == {}
+
+
+def test_a_part_that_changes_unnoticed_stops_the_stream_table_until_it_is_gone(ground, app, source):
+    """Partitions and children are held to what a source is held to."""
+    source("events(id int, day int) partition by list (day)")
+    app.execute("create table events_1 partition of events for values in (1)")
+    app.execute("grant select, trigger on events_1 to trickle")
+    ground.follow("select id, day from events")
+    found = ground.after("alter table events_1 set unlogged")
+    assert "public.events_1, a partition or child of public.events, is unlogged" in found
+    assert "no longer true" in ground.after("alter table events_1 set logged")
+    found = ground.after(
+        "create unlogged table events_2 partition of events for values in (2)",
+        "grant select, trigger on events_2 to trickle",
+    )
+    assert "public.events_2, a partition or child of public.events, is unlogged" in found
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="is unlogged"):
+        ground.follow("select day from events", "t")
+    # it was never recorded, as the query was refused
+    assert ground.after("alter table events_2 set logged").startswith("the partitions or children of")
+    ground.drop("events")
+    source("parents(id int)")
+    ground.follow("select id from parents")
+    found = ground.after("create temp table own () inherits (parents)")
+    assert "own inherits from public.parents, and only its own session sees its rows" in found
+    assert "no longer true" in ground.after("drop table own")
+    app.execute("create table plain (id int)")
+    app.execute("grant select on plain to trickle")
+    found = ground.after("alter table plain inherit parents")
+    assert "pgtrickle may not follow table public.parents" in found
+    assert ground.after("grant trigger on plain to trickle").startswith("the partitions or children of")
+
+
+def test_a_swap_in_two_transactions_is_followed_in_the_end(items, ground, app, source):
+    """Between them the query reads a table that is not there."""
+    source("items_new(id int primary key, v int)", rows=[(7, 7)])
+    ground.follow("select id, v from items")
+    found = ground.after("alter table items rename to items_old")
+    assert found.startswith("ERROR table public.items is now called public.items_old")
+    assert "is now called" in ground.after("alter table items_new rename to items")
+    assert ground.state()[0] is True
+    (source_id,) = app.execute(
+        "select source_relid::regclass::text from pgtrickle.pgt_dependencies where source_type = 'table'"
+    ).fetchone()
+    assert source_id == "items"
+
+
+def test_what_a_replaced_view_may_not_read_yet_is_followed_once_it_may(items, ground, app):
+    app.execute("create view low as select id from items; grant select on low to trickle")
+    app.execute("create table others (id int)")
+    ground.follow("select id from low")
+    found = ground.after("create or replace view low as select id from others")
+    assert "pgtrickle may not follow table public.others" in found
+    assert "view public.low was replaced" in ground.after("grant select, trigger on others to trickle")

@@ -178,6 +178,7 @@ def _note_refusal(connection: Connection, table: StreamTableId, message: str) ->
     with connection.transaction():
         connection.execute("set transaction isolation level repeatable read")
         if changed(connection, table):
+            connection.execute("select pgtrickle_internal.note_refused(%s)", (table,))
             _stop(connection, table, message)
 
 

@@ -45,9 +45,13 @@ def ground_difference(kind: str, name: str, stored: Content, present: Content | 
         # one that is gone is told by its dependency, or by the edge to its parent
         return _source_difference(name, stored, present) if present is not None else None
     if kind == "names":
-        return Change("a function with the name of one that the query calls was created or dropped")
+        return Change("a function with the name of one that the query calls was created, moved or dropped")
+    if kind == "view":
+        return _view_difference(name, stored, present)
     if kind == "conversions":
         return _conversions_difference(stored, present or {})
+    if kind == "text_search":
+        return Change("a text search configuration or dictionary was created, altered or dropped")
     if kind == "schema":
         return _schema_difference(name, present)
     return _object_difference(kind, name, stored, present)
@@ -140,6 +144,18 @@ def _rewritten(name: str, stored: Content, present: Content) -> Change | None:
     for column, version in stored["columns"].items():
         if present["columns"].get(column, version) != version:
             return Change(f"column {column} of {name} was rewritten")
+    return None
+
+
+def _view_difference(name: str, stored: Content, present: Content | None) -> Change | None:
+    if present is None:
+        # told by its dependency
+        return None
+    for number, column in stored["columns"].items():
+        now = present["columns"].get(number)
+        if now != column:
+            return Change(f"column {column} of view {name} is now called {now}")
+    # a column more is told by its rule, which is another one then
     return None
 
 

@@ -23,6 +23,7 @@ MIGRATIONS: Final = (
     "0013_helpers.sql",
     "0014_author_path.sql",
     "0015_counters.sql",
+    "0016_more_ground.sql",
 )
 """In order; a database remembers how many it has. One that was released is never edited again."""
 

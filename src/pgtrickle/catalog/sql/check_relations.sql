@@ -17,6 +17,29 @@ as $$
     where c.oid = relation_id
 $$;
 
+-- unfit_part: the first partition or child, at any level, whose rows change without a trigger that others could rely
+-- on, with the reason and what to do; no row if there is none.
+create or replace function pgtrickle_internal.unfit_part(relation_id oid) returns table (reason text, hint text)
+language sql stable rows 1 set search_path = pg_catalog, pg_temp
+as $$
+    select format(u.reason, pgtrickle_internal.printed(relation_id), pgtrickle_internal.printed(c.oid)), u.hint
+    from pgtrickle_internal.tree_of(relation_id) t(id) join pg_class c on c.oid = t.id
+    cross join lateral (
+        select 'the temporary table %2$s inherits from %1$s, and only its own session sees its rows',
+            'Drop the temporary table, or end its session. The stream table goes on then.'
+        where c.relpersistence = 't'
+        union all
+        select '%2$s, a partition or child of %1$s, is unlogged: a crash of the server empties it unnoticed',
+            'alter table ... set logged'
+        where c.relpersistence = 'u'
+        union all
+        select '%2$s, a partition or child of %1$s, is a foreign table: it may change unnoticed',
+            'Detach it, and read it beside the table, by UNION ALL.'
+        where c.relkind = 'f') u(reason, hint)
+    where t.id <> relation_id
+    order by c.oid limit 1
+$$;
+
 create or replace function pgtrickle_internal.may_select(role_id oid, relation_id oid, columns smallint[])
 returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
@@ -56,6 +79,7 @@ declare
     namespace oid := (select relnamespace from pg_class where oid = relation_id);
     restricted name;
     borrowed text;
+    unfit_part record;
 begin
     if unfit is not null then
         raise exception '%', format('the query reads %s %s', unfit, printed) using
@@ -95,6 +119,10 @@ begin
     if kind in ('m', 'f') then
         perform pgtrickle_internal.check_copying(relation_id, columns);
         return;
+    end if;
+    select p.reason, p.hint into unfit_part from pgtrickle_internal.unfit_part(relation_id) p;
+    if found then
+        raise exception '%', unfit_part.reason using errcode = 'feature_not_supported', hint = unfit_part.hint;
     end if;
     if not pgtrickle_internal.may_select(sidecar, relation_id, columns)
         or exists (select from pgtrickle_internal.tree_of(relation_id) t(id)

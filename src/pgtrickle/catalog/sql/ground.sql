@@ -1,20 +1,40 @@
 -- ground: what a stream table relies on, found and recorded when its query is analysed.
 
--- mentioned_functions: functions that the body of a function may call, by the names in it that stand before a
--- parenthesis. PostgreSQL does not record what a body that is stored as text calls, so this is a superset: all
--- functions of that name, and names in comments and strings.
-create or replace function pgtrickle_internal.mentioned_functions(function_id oid) returns setof oid
+-- mentioned_objects: functions that the body of a function may call, types that it may use, and operators. PostgreSQL
+-- does not record them for a body that is stored as text, so this is a superset: all functions with a name that stands
+-- before a parenthesis, all types with a name that occurs, and all operators whose signs occur, also in comments and
+-- strings. Operators of extensions are left out: nobody replaces them one by one.
+create or replace function pgtrickle_internal.mentioned_objects(function_id oid) returns table (classid oid, objid oid)
 language sql stable rows 3 set search_path = pg_catalog, pg_temp
 as $$
-    select distinct c.oid
-    from pg_proc p join pg_language l on l.oid = p.prolang and l.lanname not in ('c', 'internal')
-    cross join lateral regexp_matches(p.prosrc, '(?:"([^"]+)"|([[:alpha:]_][[:alnum:]_$]*))\s*\(', 'g') found
-    join pg_proc c on c.proname = coalesce(found[1], lower(found[2]))::name and c.oid >= 16384 and c.oid <> p.oid
-    join pg_namespace n on n.oid = c.pronamespace and n.nspname not in ('pgtrickle', 'pgtrickle_internal', 'pgtrickle_changes')
-    where p.oid = function_id and p.prosqlbody is null
+    with body(text) as (
+        select p.prosrc from pg_proc p join pg_language l on l.oid = p.prolang and l.lanname not in ('c', 'internal')
+        where p.oid = function_id and p.prosqlbody is null
+    ),
+    words(name, is_called) as (
+        select coalesce(found[1], lower(found[2]))::name, bool_or(found[3] is not null)
+        from body b cross join lateral regexp_matches(b.text, '(?:"([^"]+)"|([[:alpha:]_][[:alnum:]_$]*))'
+            '((?:\s|/\*(?:[^*]|\*+[^*/])*\*+/|--[^\n]*\n)*\()?', 'g') found
+        group by 1
+    ),
+    found(classid, objid, schema_id) as (
+        select 'pg_proc'::regclass::oid, p.oid, p.pronamespace from words w join pg_proc p on p.proname = w.name
+        where w.is_called and p.oid <> function_id
+        union all
+        -- a row type may be named after the table; what a view computes is not read by naming its type
+        select 'pg_type'::regclass, t.oid, t.typnamespace from words w join pg_type t on t.typname = w.name
+        left join pg_class c on c.oid = t.typrelid
+        where t.typtype <> 'p' and coalesce(c.relkind in ('c', 'r', 'p', 'f'), true)
+        union all
+        select 'pg_operator'::regclass, o.oid, o.oprnamespace from body b join pg_operator o on strpos(b.text, o.oprname) > 0
+        where not exists (select from pg_depend d where d.classid = 'pg_operator'::regclass and d.objid = o.oid
+            and d.deptype = 'e')
+    )
+    select f.classid, f.objid from found f join pg_namespace n on n.oid = f.schema_id
+    where f.objid >= 16384 and n.nspname !~ '^pgtrickle(_|$)'
 $$;
 
--- ground_objects: everything that the query of a view relies on, with what its functions may call.
+-- ground_objects: everything that the query of a view relies on, with what its functions may call and use.
 create or replace function pgtrickle_internal.ground_objects(query_view oid, reader oid)
 returns table (classid oid, objid oid)
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
@@ -24,8 +44,8 @@ as $$
         union
         select n.classid, n.objid from reached r
         cross join lateral (
-            select m.id, c.* from pgtrickle_internal.mentioned_functions(r.objid) m(id)
-            cross join lateral pgtrickle_internal.closure_of(array['pg_proc'::regclass::oid], array[m.id]) c
+            select c.* from pgtrickle_internal.mentioned_objects(r.objid) m
+            cross join lateral pgtrickle_internal.closure_of(array[m.classid], array[m.objid]) c
         ) n
         where r.classid = 'pg_proc'::regclass
     )
@@ -77,6 +97,24 @@ begin
 end
 $$;
 
+-- searches_text: whether a function takes text apart for searching, or handles what comes of it.
+create or replace function pgtrickle_internal.searches_text(function_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce((select '{regconfig,regdictionary,tsvector,tsquery}'::regtype[]::oid[]
+            && (p.proargtypes::oid[] || p.prorettype) from pg_proc p where p.oid = function_id), false)
+$$;
+
+-- uses_text_search: whether the body of a function may search text.
+create or replace function pgtrickle_internal.uses_text_search(function_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select exists (select from pg_proc p where p.oid = function_id
+            and p.prosrc ~* 'tsvector|tsquery|\mts_|regconfig|regdictionary')
+        or exists (select from pg_proc p cross join lateral regexp_matches(p.prosqlbody::text, ':funcid (\d+)', 'g') found
+            where p.oid = function_id and pgtrickle_internal.searches_text(found[1]::oid))
+$$;
+
 -- ground_of: everything that the query of a view relies on if it is the query of a stream table, as it is now.
 -- One statement and so one snapshot: what is found and what is said of it belong together.
 create or replace function pgtrickle_internal.ground_of(id bigint, query_view oid, reader oid)
@@ -111,7 +149,8 @@ as $$
             where r.relkind <> 'v' group by t.id
         ) m
         union all
-        select 'view', r.relation_id, '', pgtrickle_internal.printed(r.relation_id), '{}' from relations r where r.relkind = 'v'
+        select 'view', r.relation_id, '', pgtrickle_internal.printed(r.relation_id), pgtrickle_internal.view_content(r.relation_id)
+        from relations r where r.relkind = 'v'
         union all
         select 'function', p.oid, '', p.oid::regprocedure::text, pgtrickle_internal.function_fingerprint(p.oid)
         from reached o join pg_proc p on p.oid = o.objid where o.classid = 'pg_proc'::regclass
@@ -132,7 +171,9 @@ as $$
         from pg_namespace n where n.oid >= 16384 and n.oid in (
             select r.relnamespace from relations r
             union select p.pronamespace from functions f join pg_proc p on p.oid = f.id
-            union select t.typnamespace from reached o join pg_type t on t.oid = o.objid)
+            union select t.typnamespace from reached o join pg_type t on t.oid = o.objid
+            union select p.oprnamespace from reached o join pg_operator p on p.oid = o.objid
+            union select l.collnamespace from reached o join pg_collation l on l.oid = o.objid)
             or n.nspname = 'public'
         union all
         select 'names', 0, n.names, 'functions', pgtrickle_internal.names_content(n.names)
@@ -145,6 +186,11 @@ as $$
                 union select o.objid from reached o where o.classid = 'pg_type'::regclass) t(id)),
             (select coalesce(jsonb_agg(distinct o.oprname), '[]') from functions f
                 join pg_operator o on o.oprcode = f.id))
+        union all
+        select 'text_search', 0, '', 'text search', pgtrickle_internal.text_search_content()
+        where exists (select from functions f where pgtrickle_internal.searches_text(f.id))
+            or exists (select from reached o where o.classid = 'pg_proc'::regclass
+                and pgtrickle_internal.uses_text_search(o.objid))
         union all
         select 'roles', 0, '', 'roles', '{}'
     )
@@ -161,6 +207,32 @@ as $$
     select record_ground.id, g.* from pgtrickle_internal.ground_of(record_ground.id, query_view, reader) g;
     update pgtrickle.pgt_stream_tables s set ground_generation = s.ground_generation + 1, ground_error = null
     where s.pgt_id = record_ground.id;
+$$;
+
+-- note_refused: also watch what the query of a stream table would rely on now that it is refused, in case it is the
+-- cause: a partition or a table that was not part of it before, and the names that it reads.
+create or replace function pgtrickle_internal.note_refused(id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    query_view oid;
+begin
+    insert into pgtrickle.pgt_ground (pgt_id, kind, object_id, detail, name)
+    values (id, 'bindings', 0, id::text, 'names')
+    on conflict do nothing;
+    begin
+        query_view := pgtrickle_internal.view_of_stored(id);
+    exception when others then
+        -- PostgreSQL itself cannot follow the query; what it names is watched already
+        return;
+    end;
+    insert into pgtrickle.pgt_ground (pgt_id, kind, object_id, detail, name, version, content)
+    select note_refused.id, g.* from pgtrickle_internal.ground_of(note_refused.id, query_view, (
+        select c.relowner from pgtrickle.pgt_stream_tables s join pg_class c on c.oid = s.pgt_relid
+        where s.pgt_id = note_refused.id)) g
+    on conflict do nothing;
+    perform pgtrickle_internal.drop_view(query_view);
+end
 $$;
 
 -- adopt_ground: record the ground of a stream table that was defined before there was one. What it relies on is

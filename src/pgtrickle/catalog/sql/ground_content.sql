@@ -77,12 +77,24 @@ as $$
     from pg_class c where c.oid = relation_id
 $$;
 
--- type_content: everything that decides what a value of the type is and how it is checked.
+-- view_content: the names by which the columns of a view are read. What they are computed from, and with whose
+-- rights, is compared as a dependency.
+create or replace function pgtrickle_internal.view_content(relation_id oid) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object('columns', (
+        select jsonb_object_agg(a.attnum, a.attname) from pg_attribute a where a.attrelid = c.oid and a.attnum > 0))
+    from pg_class c where c.oid = relation_id
+$$;
+
+-- type_content: everything that decides what a value of the type is and how it is checked. Its name is in what was
+-- compiled for the query.
 -- A default and whether a constraint was validated do not: no value that is there changes with them.
 create or replace function pgtrickle_internal.type_content(type_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object(
+        'name', format_type(t.oid, null),
         'base', jsonb_build_array(t.typtype, t.typbasetype::bigint, t.typtypmod, t.typnotnull,
             t.typcollation::bigint, t.typelem::bigint, t.typinput::oid::bigint, t.typoutput::oid::bigint,
             t.typsend::oid::bigint, t.typreceive::oid::bigint),
@@ -120,7 +132,7 @@ $$;
 create or replace function pgtrickle_internal.collation_content(collation_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select (to_jsonb(c) - '{oid,collowner,collname,collnamespace}'::text[])
+    select (to_jsonb(c) - '{oid,collowner}'::text[])
         || jsonb_build_object('actual', pg_collation_actual_version(c.oid))
     from pg_collation c where c.oid = collation_id
 $$;
@@ -154,6 +166,20 @@ as $$
     where p.oid >= 16384
 $$;
 
+-- text_search_content: how text is taken apart: configurations with the dictionaries of each kind of token, and the
+-- dictionaries with their options.
+create or replace function pgtrickle_internal.text_search_content() returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+        'configurations', (select md5(coalesce(string_agg(format('%s %s %s', c.oid, c.cfgparser, (
+                select string_agg(format('%s %s %s', m.maptokentype, m.mapseqno, m.mapdict), ','
+                    order by m.maptokentype, m.mapseqno)
+                from pg_ts_config_map m where m.mapcfg = c.oid)), ';' order by c.oid), '')) from pg_ts_config c),
+        'dictionaries', (select md5(coalesce(string_agg(format('%s %s %s', d.oid, d.dicttemplate, d.dictinitoption), ';'
+                order by d.oid), '')) from pg_ts_dict d))
+$$;
+
 -- content_of: what an object is now, in the parts that `stored` has; null where it is gone.
 create or replace function pgtrickle_internal.content_of(kind text, object_id oid, detail text, stored jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -163,6 +189,7 @@ begin
         when 'itself' then pgtrickle_internal.own_content(object_id)
         when 'source' then pgtrickle_internal.source_content(object_id,
             array(select jsonb_object_keys(stored -> 'columns')::name), stored -> 'roots')
+        when 'view' then pgtrickle_internal.view_content(object_id)
         when 'function' then pgtrickle_internal.function_fingerprint(object_id)
         when 'type' then pgtrickle_internal.type_content(object_id)
         when 'family' then pgtrickle_internal.family_content(object_id)
@@ -170,7 +197,8 @@ begin
         when 'schema' then (select jsonb_build_object('name', n.nspname) from pg_namespace n where n.oid = object_id)
         when 'names' then pgtrickle_internal.names_content(detail)
         when 'conversions' then pgtrickle_internal.conversions_content(stored -> 'types', stored -> 'operators')
-        -- views are compared as dependencies, roles by the rights that they give
+        when 'text_search' then pgtrickle_internal.text_search_content()
+        -- roles are compared by the rights that they give
         else stored
         end;
 end

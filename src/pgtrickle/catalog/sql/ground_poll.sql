@@ -51,6 +51,14 @@ begin
         from pgtrickle.pgt_ground g cross join pgtrickle_internal.conversions_version() v
         where g.pgt_id = any (ids) and g.kind = 'conversions'
         union all
+        select g.pgt_id, g.kind, g.object_id, g.version, v.version, v.version
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.text_search_version() v on true
+        where g.pgt_id = any (ids) and g.kind = 'text_search'
+        union all
+        select g.pgt_id, g.kind, g.object_id, g.version, v.version, 0
+        from pgtrickle.pgt_ground g left join lateral pgtrickle_internal.bindings_version(g.pgt_id) v on true
+        where g.pgt_id = any (ids) and g.kind = 'bindings'
+        union all
         select g.pgt_id, g.kind, g.object_id, g.version, v.version, 0
         from pgtrickle.pgt_ground g cross join pgtrickle_internal.roles_version() v
         where g.pgt_id = any (ids) and g.kind = 'roles'
@@ -103,6 +111,12 @@ begin
         union all
         select o.* from objects o cross join pgtrickle_internal.conversions_version() v
         where o.kind = 'conversions' and o.version is distinct from v.version
+        union all
+        select o.* from objects o left join lateral pgtrickle_internal.text_search_version() v on true
+        where o.kind = 'text_search' and o.version is distinct from v.version
+        union all
+        select o.* from objects o left join lateral pgtrickle_internal.bindings_version(o.detail::bigint) v on true
+        where o.kind = 'bindings' and o.version is distinct from v.version
         union all
         select o.* from objects o cross join pgtrickle_internal.roles_version() v
         where o.kind = 'roles' and o.version is distinct from v.version

@@ -66,12 +66,15 @@ as $$
     select bit_xor(hash_record_extended(row(h.xmin, h.ctid), 6)) from pg_inherits h where h.inhparent = relation_id
 $$;
 
+-- view_version: also its columns, whose names are not in its rule.
 create or replace function pgtrickle_internal.view_version(relation_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
     select hash_record_extended(row(c.xmin, c.ctid), 1)
         # coalesce((select bit_xor(hash_record_extended(row(w.xmin, w.ctid), 2)) from pg_rewrite w
             where w.ev_class = c.oid), 0)
+        # coalesce((select bit_xor(hash_record_extended(row(a.xmin, a.ctid), 3)) from pg_attribute a
+            where a.attrelid = c.oid and a.attnum > 0), 0)
     from pg_class c where c.oid = relation_id
 $$;
 
@@ -126,11 +129,11 @@ language sql stable rows 1
 as $$ select hash_record_extended(row(n.xmin, n.ctid), 1) from pg_namespace n where n.oid = schema_id $$;
 
 -- names_version: of all functions that are not built in and have one of these names, which stand on lines
--- of their own. A new one may fit a call better than the one that is meant.
+-- of their own. One that is created, or comes from another schema, may fit a call better than the one that is meant.
 create or replace function pgtrickle_internal.names_version(names text) returns table (version bigint)
 language sql stable rows 1
 as $$
-    select coalesce(bit_xor(hash_record_extended(row(p.oid, p.proargtypes::text), 1)), 0)
+    select coalesce(bit_xor(hash_record_extended(row(p.oid, p.pronamespace, p.proargtypes::text), 1)), 0)
     from unnest(string_to_array(names, chr(10))) n(name) join pg_proc p on p.proname = n.name::name
     where p.oid >= 16384
 $$;
@@ -156,6 +159,27 @@ as $$
             from pg_roles r), 0)
 $$;
 
+-- text_search_version: of all configurations and dictionaries, also of built-in ones, which a superuser may alter.
+create or replace function pgtrickle_internal.text_search_version() returns table (version bigint)
+language sql stable rows 1
+as $$
+    select coalesce((select bit_xor(hash_record_extended(row(c.xmin, c.ctid), 1)) from pg_ts_config c), 0)
+        # coalesce((select bit_xor(hash_record_extended(row(m.xmin, m.ctid), 2)) from pg_ts_config_map m), 0)
+        # coalesce((select bit_xor(hash_record_extended(row(d.xmin, d.ctid), 3)) from pg_ts_dict d), 0)
+$$;
+
+-- bindings_version: which relations have the names by which a query that was refused reads its sources. One that is
+-- created or renamed may make it whole again.
+create or replace function pgtrickle_internal.bindings_version(id bigint) returns table (version bigint)
+language sql stable rows 1
+as $$
+    select coalesce(bit_xor(hash_record_extended(row(d.source_schema, d.source_name, c.oid), 1)), 0)
+    from pgtrickle.pgt_dependencies d
+    left join (pg_class c join pg_namespace n on n.oid = c.relnamespace)
+        on n.nspname = d.source_schema::name and c.relname = d.source_name::name
+    where d.pgt_id = id and d.source_type <> 'function'
+$$;
+
 -- version_of: the version that an object has now; null where it is gone, or other objects tell.
 create or replace function pgtrickle_internal.version_of(kind text, object_id oid, detail text) returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -172,6 +196,8 @@ begin
         when 'schema' then (select v.version from pgtrickle_internal.schema_version(object_id) v)
         when 'names' then (select v.version from pgtrickle_internal.names_version(detail) v)
         when 'conversions' then (select v.version from pgtrickle_internal.conversions_version() v)
+        when 'text_search' then (select v.version from pgtrickle_internal.text_search_version() v)
+        when 'bindings' then (select v.version from pgtrickle_internal.bindings_version(detail::bigint) v)
         when 'roles' then (select v.version from pgtrickle_internal.roles_version() v)
         end;
 end
