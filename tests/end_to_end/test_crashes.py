@@ -20,7 +20,7 @@ from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.refresh import differential
 from pgtrickle.refresh.engine import Engine
 from tests.end_to_end.stopping_sidecar import STEPS
-from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, create_database, prepare
+from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, create_database
 from tests.fixtures.waiting import eventually
 
 QUERY = (
@@ -74,6 +74,7 @@ def test_a_sidecar_killed_after_a_step_leaves_the_next_refresh_correct(
     verify(engine, table.name)
 
 
+@pytest.mark.light
 @pytest.mark.slow
 def test_a_sidecar_killed_in_the_middle_of_its_writes_leaves_the_next_refresh_correct(
     orders, stream_table, engine, dsn, app, admin, connect
@@ -106,8 +107,11 @@ def _waits_for_the_gate(connection: psycopg.Connection) -> bool:
     return row is not None and row[0] > 0
 
 
-def test_a_server_restarted_in_the_middle_of_an_apply_loses_nothing(own_server, way, spark, monkeypatch):
-    prepare(own_server)
+@pytest.mark.light
+def test_a_server_restarted_in_the_middle_of_an_apply_loses_nothing(
+    own_server, templates, way, spark, monkeypatch
+):
+    templates.ensure(own_server)
     database = create_database(own_server, "restarted", TEMPLATE)
     with database.connect(APP, autocommit=True) as app:
         app.execute("create table orders (id int primary key, customer int, amount int)")
