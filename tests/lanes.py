@@ -82,7 +82,8 @@ def summary(results: list[Result], seconds: float) -> str:
     total["errors"] += sum(1 for result in results if result.exit_code and not _tells_why(result))
     order = ("failed", "errors", "passed", "skipped", "xfailed", "deselected", "warnings")
     said = ", ".join(f"{total[what]} {what}" for what in order if total[what])
-    return f" {said or 'no tests ran'} in {seconds:.2f}s ".center(80, "=")
+    line = f" {said or 'no tests ran'} in {seconds:.2f}s "
+    return line.center(max(80, len(line) + 6), "=")
 
 
 def _tells_why(result: Result) -> bool:
