@@ -20,6 +20,7 @@ QUERIES = (
 )
 
 
+@pytest.mark.light
 @pytest.mark.slow
 def test_many_refreshes_and_distributed_loads_keep_the_limit(source, stream_table, engine, app, database):
     source("orders(id int primary key, customer int, amount int)")

@@ -45,6 +45,7 @@ def total(app, name: str) -> int | None:
     return row[0] if row else None
 
 
+@pytest.mark.light
 def test_a_gated_source_holds_back_its_readers_until_the_gate_opens(orders, source, app, engine):
     others = source("others(id int primary key)", rows=[(1,)])
     created(app, "held")
@@ -61,6 +62,7 @@ def test_a_gated_source_holds_back_its_readers_until_the_gate_opens(orders, sour
         eventually(lambda: total(app, "held") == 15)
 
 
+@pytest.mark.light
 def test_a_drained_database_is_left_alone_until_it_is_undrained(orders, app, admin, engine, connect):
     created(app, "drained")
     keeper = connect(TRICKLE)
@@ -89,6 +91,7 @@ def _has_looked(admin) -> None:
     eventually(lambda: admin.execute(looks).fetchone() != before)
 
 
+@pytest.mark.light
 def test_cron_is_kept_and_a_frozen_table_is_refreshed_only_when_asked(orders, app, engine):
     created(app, "clocked", "* * * * * *")
     created(app, "rare", "0 0 1 1 *")

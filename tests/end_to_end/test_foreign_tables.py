@@ -84,6 +84,7 @@ def test_a_stream_table_follows_a_foreign_table(orders, app, stream_table, query
     assert table.refresh().action is Action.NO_DATA
 
 
+@pytest.mark.light
 def test_stream_tables_follow_a_foreign_table_at_different_times(orders, app, stream_table, engine):
     often = stream_table("select id, amount from orders", mode="DIFFERENTIAL")
     seldom = stream_table("select customer, count(*) as n from orders group by customer")

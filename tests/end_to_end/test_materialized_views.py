@@ -105,6 +105,7 @@ def test_a_concurrent_refresh_is_noticed(source, app, stream_table):
     assert table.refresh().action is Action.NO_DATA
 
 
+@pytest.mark.light
 def test_two_stream_tables_over_one_view_follow_it_at_different_times(shop, stream_table, admin):
     often = stream_table("select id, amount from m", mode="DIFFERENTIAL")
     seldom = stream_table("select kind, count(*) as n from m group by kind", mode="DIFFERENTIAL")
@@ -218,6 +219,7 @@ def test_the_owner_sees_how_each_source_is_followed(shop, stream_table, app):
     assert rows == [("public.m", "materialized_view", "compare"), ("public.kinds", "table", "trigger")]
 
 
+@pytest.mark.light
 def test_the_scheduler_sees_that_a_view_was_refreshed(shop, stream_table, app, engine):
     table = stream_table("select id from m")
     app.execute("select pgtrickle.alter_stream_table(%s, schedule => 'calculated')", (table.name,))

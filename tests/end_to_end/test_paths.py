@@ -57,6 +57,7 @@ def items(source, app):
     return items
 
 
+@pytest.mark.light
 def test_the_distributed_path_gives_the_same_rows(items, stream_table, engine, app):
     engine.path = SparkPath.DISTRIBUTED
     tables = [stream_table(query, mode="DIFFERENTIAL") for query in QUERIES]
@@ -137,6 +138,7 @@ def _versions(app, table) -> set[tuple[object, ...]]:
         return set(app.execute(f"select xmin::text, ctid::text, t::text from {table.name} t").fetchall())
 
 
+@pytest.mark.light
 @pytest.mark.parametrize(
     "query",
     [

@@ -83,6 +83,7 @@ def test_whatever_is_reached_the_rows_are_right(facts, stream_table, engine, mon
     assert "spread over tasks, since it reaches more than 3 rows" in outcome.reason
 
 
+@pytest.mark.light
 def test_tables_that_go_together_are_bounded_too(facts, stream_table, engine, monkeypatch):
     """Nobody else sees what they read, so the driver passes it on in portions."""
     below = stream_table("select id, dim, amount from facts", name="below", mode="DIFFERENTIAL")

@@ -73,6 +73,7 @@ def all_right(tables, results):
     assert {result.action for result in results} <= {Action.DIFFERENTIAL, Action.NO_DATA}
 
 
+@pytest.mark.light
 def test_a_chain_of_ten_follows_through_filters_joins_and_groups(orders, source, stream_table, refreshed):
     source("names(customer int primary key, name text)", rows=[(1, "a"), (2, "b"), (3, "b")])
     queries = [
@@ -197,6 +198,7 @@ def test_a_member_that_cannot_be_read_for_is_alone_to_blame(orders, stream_table
         table.equals_its_query()
 
 
+@pytest.mark.light
 def test_a_member_that_cannot_be_applied_is_undone_alone(orders, stream_table, refreshed, app):
     good = stream_table("select customer, sum(amount) as total from orders group by customer")
     bad = stream_table("select id, amount from orders")

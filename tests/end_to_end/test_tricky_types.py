@@ -8,6 +8,7 @@ import pytest
 from pgtrickle.model.stream_table import Action
 
 
+@pytest.mark.light
 def test_values_of_every_type_are_followed(source, followed, app):
     app.execute("create type mood as enum ('sad', 'ok', 'happy')")
     app.execute("create domain positive as int check (value > 0)")

@@ -16,6 +16,7 @@ from tests.fixtures.databases import TRICKLE
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 def test_the_sidecar_follows_until_sigterm_and_keeps_its_password(database, source, app):
     orders = source("orders(id int primary key, amount int)", rows=[(1, 10)])
     app.execute("select pgtrickle.create_stream_table('total', 'select sum(amount) as total from orders')")

@@ -24,6 +24,7 @@ def spark_home(directory: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 def test_a_cluster_reads_and_stages_and_a_repeated_task_counts_once(connection, dsn, staging, tmp_path):
     staging("n int")
     command = [sys.executable, "-m", "tests.pipeline.on_cluster", "local-cluster[2,1,1024]", dsn]

@@ -15,6 +15,7 @@ from tests.pipeline.dying_spark import DEATHS
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 @pytest.mark.timeout(900)
 def test_spark_that_dies_at_any_step_is_started_again_and_every_table_stays_exact(source, app, database, dsn):
     source(
