@@ -65,7 +65,7 @@ def test_only_the_table_reads_variables_of_ours():
         for file in SOURCE.rglob("*.py")
         if re.search(r"[\"']PGTRICKLE_", file.read_text()) and file.name != "settings.py"
     ]
-    assert readers in ([], ["plan/analysis/limits.py"])
+    assert readers in ([], ["plan/limits.py"])
 
 
 def test_the_command_line_has_every_setting():

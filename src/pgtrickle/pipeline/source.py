@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from pgtrickle.model.carrier import Field
+from pgtrickle.model.carrier import BIGINT, DecimalType, Field, PlainType, SparkType
 from pgtrickle.pipeline.names import quoted
 from pgtrickle.postgres.arrow import WEIGHT, arrow_type, read_batches
 from pgtrickle.postgres.connection import connect, set_locally, sql
@@ -51,10 +51,10 @@ class PartitionedQuery:
         return [self.queries[number::count] for number in range(count)]
 
     @property
-    def columns(self) -> list[tuple[str, str]]:
+    def columns(self) -> list[tuple[str, SparkType]]:
         """Names and Spark types of the columns of the queries."""
-        columns = [(field.name, field.carrier.spark) for field in self.fields]
-        return [*columns, (WEIGHT, "bigint")] if self.has_weight else columns
+        columns = [(field.name, field.carrier.form) for field in self.fields]
+        return [*columns, (WEIGHT, BIGINT)] if self.has_weight else columns
 
 
 class Sources:
@@ -72,7 +72,7 @@ class Sources:
         """The rows of the query, one partition for each share of its texts."""
         options = {
             "shares": json.dumps(query.shares),
-            "columns": json.dumps(query.columns),
+            "columns": _encode_columns(query.columns),
             "snapshot": query.snapshot,
             "settings": json.dumps(query.settings),
         }
@@ -87,6 +87,17 @@ class Sources:
         return self._formats[dsn]
 
 
+def _encode_columns(columns: Sequence[tuple[str, SparkType]]) -> str:
+    """The columns as an option of a read: a decimal as its precision and scale, other types by name."""
+    forms = [[t.precision, t.scale] if isinstance(t, DecimalType) else t.spark for _, t in columns]
+    return json.dumps([(name, form) for (name, _), form in zip(columns, forms, strict=True)])
+
+
+def _decode_columns(option: str) -> list[tuple[str, SparkType]]:
+    columns = json.loads(option)
+    return [(name, PlainType(f) if isinstance(f, str) else DecimalType(*f)) for name, f in columns]
+
+
 def _source_of(dsn: str, format_name: str) -> type[DataSource]:
     """A data source for one database; a local class, so that it is pickled together with the address."""
 
@@ -96,8 +107,8 @@ def _source_of(dsn: str, format_name: str) -> type[DataSource]:
             return format_name
 
         def schema(self) -> str:
-            columns = json.loads(self.options["columns"])
-            return ", ".join(f"{quoted(name)} {spark_type}" for name, spark_type in columns)
+            columns = _decode_columns(self.options["columns"])
+            return ", ".join(f"{quoted(name)} {form.spark}" for name, form in columns)
 
         def reader(self, schema: StructType) -> DataSourceReader:
             return PostgresReader(dsn, self.options)
@@ -111,7 +122,7 @@ class PostgresReader(DataSourceReader):
     def __init__(self, dsn: str, options: MutableMapping[str, str]) -> None:
         self._dsn = dsn
         self._shares: list[list[str]] = json.loads(options["shares"])
-        self._columns: list[tuple[str, str]] = json.loads(options["columns"])
+        self._columns = _decode_columns(options["columns"])
         self._settings: list[tuple[str, str]] = json.loads(options["settings"])
         self._snapshot = options["snapshot"]
 
@@ -122,7 +133,7 @@ class PostgresReader(DataSourceReader):
         queries: list[str] | None = partition.value
         if queries is None:  # a read without queries still has one partition
             return
-        schema = pa.schema([(name, arrow_type(spark_type)) for name, spark_type in self._columns])
+        schema = pa.schema([(name, arrow_type(form)) for name, form in self._columns])
         with connect(self._dsn, application_name="pgtrickle task") as connection:
             connection.execute("set transaction isolation level repeatable read read only")
             connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(self._snapshot)))

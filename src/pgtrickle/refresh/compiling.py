@@ -10,12 +10,13 @@ from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceKind
 from pgtrickle.model.stream_table import RefreshMode, RelationId, StreamTable
-from pgtrickle.plan.analysis.context import Definition, refuse
-from pgtrickle.plan.array_casts import makes_arrays
-from pgtrickle.plan.clock import clock_functions
-from pgtrickle.plan.compiled import compiled, regenerated
+from pgtrickle.plan.analysis.context import Definition
+from pgtrickle.plan.analysis.over_copies import over_copies
+from pgtrickle.plan.compile import compiled, regenerated
+from pgtrickle.plan.expressions.array_casts import makes_arrays
+from pgtrickle.plan.expressions.clock import clock_functions
 from pgtrickle.plan.following import Following
-from pgtrickle.plan.over_copies import over_copies
+from pgtrickle.plan.refusals import refuse
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.introspect import (
     aggregate_names,

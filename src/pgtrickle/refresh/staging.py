@@ -24,8 +24,8 @@ from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.pipeline.distributed import Given, StagingTarget, run_distributed
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.pipeline.spooling import spooled
-from pgtrickle.plan.lowering.spark import input_sql
 from pgtrickle.plan.lowering.spark_text import ONE_TASK
+from pgtrickle.plan.passes.spark_sql import input_sql
 from pgtrickle.plan.program import Program
 from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.arrow import arrow_schema, read_batches

@@ -17,7 +17,7 @@ from pathlib import Path
 from pgtrickle.catalog.compiled import compiled_from, load_compiled, save_compiled
 from pgtrickle.model.settings import TEMPLATE_CACHE_MAX_ENTRIES
 from pgtrickle.model.stream_table import RelationId, StreamTable, StreamTableId
-from pgtrickle.plan.compiled import Compiled
+from pgtrickle.plan.compile import Compiled
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.caching.bounded import Bounded
 from pgtrickle.refresh.caching.codec import Unreadable, decoded, encoded
