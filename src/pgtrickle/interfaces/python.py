@@ -227,6 +227,7 @@ class Trickle:
     @property
     def engine(self) -> Engine:
         """What refreshes share in this process; Spark starts with the first that needs it."""
+        from pgtrickle.plan.limits import limits_from
         from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine
 
@@ -239,6 +240,7 @@ class Trickle:
                     pooling=self._pooling,
                     memory_limit=self._memory_limit,
                     cache_directory=host_directory(os.environ),
+                    query_limits=limits_from(os.environ),
                 )
             return self._engine
 

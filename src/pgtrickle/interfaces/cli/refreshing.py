@@ -111,6 +111,7 @@ def engine_for(
 ) -> Iterator[Engine]:
     """An engine for one command, while the terminal shows what it does."""
     with Waiting(step, dsn, loading) as waiting:
+        from pgtrickle.plan.limits import limits_from
         from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine, Path
 
@@ -128,6 +129,7 @@ def engine_for(
             Path(path.value),
             memory_limit=memory_limit or memory_limit_of(None),
             cache_directory=host_directory(os.environ),
+            query_limits=limits_from(os.environ),
         )
         try:
             yield engine

@@ -171,6 +171,7 @@ def _started(
     began = time.monotonic()
     with Waiting(f"Starting Spark on {master}"):
         from pgtrickle.pipeline.session import open_spark
+        from pgtrickle.plan.limits import limits_from
         from pgtrickle.refresh.caching.host import host_directory
         from pgtrickle.refresh.engine import Engine, Path
 
@@ -193,6 +194,7 @@ def _started(
             refresh_timeout=bounds.refresh_timeout,
             temp_file_limit=bounds.temp_file_limit,
             cache_directory=host_directory(os.environ),
+            query_limits=limits_from(os.environ),
         )
         _ = engine.spark
     errors().print(f"Spark on {master} is ready after {time.monotonic() - began:.1f} s.", soft_wrap=True)
