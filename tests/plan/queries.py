@@ -6,7 +6,8 @@ import psycopg
 
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Definition
-from pgtrickle.plan.compile import Compiled, compiled
+from pgtrickle.plan.compile import Compiled
+from pgtrickle.plan.compile import compile_query as compile_definition
 from pgtrickle.postgres.introspect import (
     aggregate_names,
     canonical,
@@ -38,7 +39,7 @@ def compile_query(connection: psycopg.Connection, query: str) -> Compiled:
     def typer(from_sql, expressions):
         return expression_types(connection, from_sql, expressions)
 
-    return compiled(definition, typer)
+    return compile_definition(definition, typer)
 
 
 def _qualified(connection: psycopg.Connection, query: str) -> str:

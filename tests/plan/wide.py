@@ -8,7 +8,7 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Definition
-from pgtrickle.plan.compile import compiled, regenerated
+from pgtrickle.plan.compile import compile_query, regenerate
 from pgtrickle.plan.program import Program
 
 INTEGER = PgType("integer", "integer", "b", "N")
@@ -21,13 +21,13 @@ _Outputs = Sequence[tuple[str, PgType]]
 
 def build(name: str, columns: int) -> int:
     """Compile a query over so many columns, without PostgreSQL's part of it; the length of its programs."""
-    regenerated(_definition(name, columns).query)
+    regenerate(_definition(name, columns).query)
     return sum(len(program.spark_sql) for program in programs(name, columns))
 
 
 def programs(name: str, columns: int) -> list[Program]:
     """The programs of the first load, of a change of the first table, and of a change of both."""
-    found = compiled(_definition(name, columns), lambda rows, asked: [INTEGER for _ in asked])
+    found = compile_query(_definition(name, columns), lambda rows, asked: [INTEGER for _ in asked])
     made = [found.initial(), found.program(frozenset({A})), found.program(frozenset({A, B}))]
     return [program for program in made if program is not None]
 

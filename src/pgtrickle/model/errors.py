@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import ClassVar
 
 
@@ -194,10 +195,33 @@ class JavaMissing(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-J001", "58000", 503, 3
 
 
+class SparkCause(Enum):
+    """Why a program failed in Spark, where its values are the cause and not the program."""
+
+    MORE_THAN_ONE_ROW = "more than one row"
+    VALUE_TOO_LARGE = "value too large"
+    OUT_OF_MEMORY = "out of memory"
+
+
 class SparkFailed(PgTrickleError):
-    """Spark could not be started, or a job of ours failed in it."""
+    """Spark could not be started, or a job of ours failed in it.
+
+    `cause` is None unless the values are the cause; `condition` is the name that Spark has for it.
+    """
 
     code, sqlstate, http_status, exit_code = "PGT-J002", "58000", 500, 1
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        cause: SparkCause | None = None,
+        condition: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.cause = cause
+        self.condition = condition
 
 
 class SparkLost(PgTrickleError):

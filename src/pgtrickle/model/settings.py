@@ -219,6 +219,48 @@ CACHE_DIR: Final[Setting[str]] = Setting(
     is_option=False,
 )
 
+MAX_TEXT_BYTES: Final = Setting(
+    "max_text_bytes",
+    1_000_000,
+    _whole_number,
+    "Recompute queries in full whose text, or the text of a view they read, is longer than this.",
+    least=1,
+    is_option=False,
+)
+MAX_DEPTH: Final = Setting(
+    "max_depth",
+    250,
+    _whole_number,
+    "Recompute queries in full that nest expressions and subqueries deeper than this; in a chain of ANDs "
+    "each counts as a level.",
+    least=1,
+    is_option=False,
+)
+MAX_RELATIONS: Final = Setting(
+    "max_relations",
+    100,
+    _whole_number,
+    "Recompute queries in full that name more tables, views and functions than this.",
+    least=1,
+    is_option=False,
+)
+MAX_SUBQUERIES: Final = Setting(
+    "max_subqueries",
+    100,
+    _whole_number,
+    "Recompute queries in full that have more subqueries in expressions than this, those of views included.",
+    least=1,
+    is_option=False,
+)
+MAX_GROUPING_SETS: Final = Setting(
+    "max_grouping_sets",
+    64,
+    _whole_number,
+    "Recompute queries in full that have more grouping sets in one GROUP BY than this.",
+    least=1,
+    is_option=False,
+)
+
 SETTINGS: Final[tuple[Setting[Any], ...]] = (
     DSN,
     LISTEN_DSN,
@@ -234,6 +276,11 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     STOP_TIMEOUT,
     TEMPLATE_CACHE_MAX_ENTRIES,
     CACHE_DIR,
+    MAX_TEXT_BYTES,
+    MAX_DEPTH,
+    MAX_RELATIONS,
+    MAX_SUBQUERIES,
+    MAX_GROUPING_SETS,
 )
 
 
@@ -255,6 +302,11 @@ class Settings:
     stop_timeout: float = STOP_TIMEOUT.default
     template_cache_max_entries: int = TEMPLATE_CACHE_MAX_ENTRIES.default
     cache_dir: str = CACHE_DIR.default
+    max_text_bytes: int = MAX_TEXT_BYTES.default
+    max_depth: int = MAX_DEPTH.default
+    max_relations: int = MAX_RELATIONS.default
+    max_subqueries: int = MAX_SUBQUERIES.default
+    max_grouping_sets: int = MAX_GROUPING_SETS.default
 
     def __repr__(self) -> str:
         # an address may hold a password

@@ -9,8 +9,6 @@ from pgtrickle.plan.operators import Operator, Scan
 from pgtrickle.plan.rules import RULES, Kind
 from pgtrickle.plan.rules.provenance import Holding, Places, places_in_child
 
-_TEXT_CATEGORY = "S"
-
 
 def kind_of(op: Operator) -> Kind:
     """Which rows the operator needs besides the change."""
@@ -65,8 +63,3 @@ def origin(op: Operator, name: str) -> tuple[Scan, str] | None:
 def reads_holding(op: Operator, columns: tuple[str, ...]) -> Holding:
     """The reads that together hold every combination of values that columns of a bound tree can have."""
     return RULES[type(op)].held_by(op, columns, reads_holding)
-
-
-def text_columns(op: Operator) -> frozenset[str]:
-    """The columns that are texts."""
-    return frozenset(c.name for c in op.columns if c.type.category == _TEXT_CATEGORY)

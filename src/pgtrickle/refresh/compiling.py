@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pgtrickle.catalog.tables import dependencies
 from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
@@ -12,10 +13,11 @@ from pgtrickle.model.source import PgType, Source, SourceKind
 from pgtrickle.model.stream_table import RefreshMode, RelationId, StreamTable
 from pgtrickle.plan.analysis.context import Definition
 from pgtrickle.plan.analysis.over_copies import over_copies
-from pgtrickle.plan.compile import compiled, regenerated
+from pgtrickle.plan.compile import compile_query, regenerate
 from pgtrickle.plan.expressions.array_casts import makes_arrays
 from pgtrickle.plan.expressions.clock import clock_functions
 from pgtrickle.plan.following import Following
+from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.plan.refusals import refuse
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.introspect import (
@@ -72,7 +74,9 @@ class Compilation:
         return RefreshMode.DIFFERENTIAL if self.compiled else RefreshMode.FULL
 
 
-def compilation(connection: Connection, table: StreamTable) -> Compilation:
+def compilation(
+    connection: Connection, table: StreamTable, limits: QueryLimits = USUAL_LIMITS
+) -> Compilation:
     """Compile the query of a stream table; under DIFFERENTIAL, refuse what cannot be followed."""
     text = canonical(connection, table.query, table.settings)
     needs = dependencies(connection, table.id)
@@ -87,10 +91,10 @@ def compilation(connection: Connection, table: StreamTable) -> Compilation:
     )
     views = [d.relation for d in needs if d.is_view]
     clock = clock_functions([definition.query, *definition.views.values()])
-    found, reason = _compiled(connection, table, definition, views)
+    found, reason = _compiled(connection, table, definition, views, limits)
     return Compilation(
         query=table.query,
-        answer=_answer(connection, table, definition),
+        answer=_answer(connection, table, definition, limits),
         mode=table.mode,
         outputs=text.outputs,
         sources=tuple(sources.values()),
@@ -100,12 +104,12 @@ def compilation(connection: Connection, table: StreamTable) -> Compilation:
     )
 
 
-def _answer(connection: Connection, table: StreamTable, definition: Definition) -> str:
+def _answer(connection: Connection, table: StreamTable, definition: Definition, limits: QueryLimits) -> str:
     """The query over our copies; refused, in every mode, where we cannot write it so."""
     if not any(source.copy for source in definition.sources.values()):
         return table.query
-    _guard(connection, table, definition)
-    answer = over_copies(definition)
+    _guard(connection, table, definition, limits)
+    answer = over_copies(definition, limits)
     try:
         outputs = canonical(connection, answer, table.settings).outputs
     except CommandRefused as refusal:
@@ -117,7 +121,11 @@ def _answer(connection: Connection, table: StreamTable, definition: Definition) 
 
 
 def _compiled(
-    connection: Connection, table: StreamTable, definition: Definition, views: Sequence[RelationId]
+    connection: Connection,
+    table: StreamTable,
+    definition: Definition,
+    views: Sequence[RelationId],
+    limits: QueryLimits,
 ) -> tuple[Following | None, str]:
     if table.mode is RefreshMode.FULL:
         return None, "FULL was asked for"
@@ -135,22 +143,22 @@ def _compiled(
         if barrier is not None:
             # we would evaluate expressions on rows that it hides, and an error can quote them
             raise refuse(f"view {barrier}, a security barrier,")
-        _guard(connection, table, definition)
+        _guard(connection, table, definition, limits)
         if not all(reads_back(connection, view) for view in views):
             raise refuse("a view that PostgreSQL does not print as it is meant")
-        return compiled(definition, lambda rows, asked: expression_types(connection, rows, asked)), ""
+        return compile_query(definition, partial(expression_types, connection), limits), ""
     except UnsupportedQuery as refusal:
         if table.mode is RefreshMode.DIFFERENTIAL:
             raise
         return None, refusal.message
 
 
-def _guard(connection: Connection, table: StreamTable, definition: Definition) -> None:
+def _guard(connection: Connection, table: StreamTable, definition: Definition, limits: QueryLimits) -> None:
     """Our parser must have understood the query, and its views, as PostgreSQL does."""
     texts: list[tuple[RelationName, str]] = [(table.name, definition.query), *definition.views.items()]
     for name, text in texts:
         try:
-            again = canonical(connection, regenerated(text), table.settings).query
+            again = canonical(connection, regenerate(text, limits), table.settings).query
         except CommandRefused as refusal:
             raise _misread(name) from refusal
         if again != canonical(connection, text, table.settings).query:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pgtrickle.catalog.outcomes import measured
+from pgtrickle.model.lru import LruCache
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection
-from pgtrickle.refresh.caching.bounded import Bounded
 from pgtrickle.refresh.predicting import Experience, Limits, Sample, Strategy
 
 REMEMBERED: Final = 200
@@ -23,7 +23,7 @@ class Costs:
     """The experience with each stream table. Safe to use from many threads."""
 
     limits: Limits = field(default_factory=Limits)
-    _known: Bounded[StreamTableId, Experience] = field(default_factory=lambda: Bounded(MAX_TABLES))
+    _known: LruCache[StreamTableId, Experience] = field(default_factory=lambda: LruCache(MAX_TABLES))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, connection: Connection, table: StreamTableId) -> Experience:

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import assert_never
 
 import pyarrow as pa
 
-from pgtrickle.model.errors import SparkFailed
+from pgtrickle.model.errors import SparkCause, SparkFailed
 from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 from pgtrickle.postgres.connection import DataError
-
-_TOO_LARGE = (
-    "ARITHMETIC_OVERFLOW",
-    "NUMERIC_VALUE_OUT_OF_RANGE",
-    "ArrowInvalid",
-    "DataError",
-    "DataException",
-)
-_OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemoryException", "UNABLE_TO_ACQUIRE_MEMORY")
 
 
 class Unfollowable(Exception):
@@ -40,12 +32,15 @@ def followable() -> Iterator[None]:
         # a row that a join leaves out need not satisfy what is computed of the rows it keeps
         raise Unfollowable(f"a value fails while it is read ({type(error).__name__})") from error
     except SparkFailed as error:
-        if MORE_THAN_ONE_ROW in error.message:
-            # PostgreSQL asks a subquery only for rows that conditions, joins and limits leave
-            raise Unfollowable(MORE_THAN_ONE_ROW) from error
-        sign = next((sign for sign in _TOO_LARGE if sign in error.message), None)
-        if sign is not None:
-            raise Unfollowable(f"a value is too large for Spark ({sign})") from error
-        if any(sign in error.message for sign in _OUT_OF_MEMORY):
-            raise Unfollowable("Spark had too little memory for it") from error
-        raise
+        match error.cause:
+            case SparkCause.MORE_THAN_ONE_ROW:
+                # PostgreSQL asks a subquery only for rows that conditions, joins and limits leave
+                raise Unfollowable(MORE_THAN_ONE_ROW) from error
+            case SparkCause.VALUE_TOO_LARGE:
+                raise Unfollowable(f"a value is too large for Spark ({error.condition})") from error
+            case SparkCause.OUT_OF_MEMORY:
+                raise Unfollowable("Spark had too little memory for it") from error
+            case None:
+                raise
+            case _:
+                assert_never(error.cause)

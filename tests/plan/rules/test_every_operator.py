@@ -150,6 +150,25 @@ def _has_spark_sql(op: Operator) -> bool:
     return True
 
 
+def _restricted(op: Operator, condition: Expression) -> Operator:
+    return Filter(op, condition)
+
+
+def _is_pushed(op: Operator) -> bool:
+    """A condition that moves below an operator leaves its columns as they are, or stays above."""
+    pushed = RULES[type(op)].push(op, _condition_on(op), _restricted)
+    return pushed is None or pushed.columns == op.columns
+
+
+def _is_tightened(op: Operator) -> bool:
+    tightened = RULES[type(op)].tighten(op, _condition_on(op), lambda below, condition: below)
+    return tightened.names == op.names
+
+
+def _condition_on(op: Operator) -> Expression:
+    return expression(f'"{_named_columns(op)[0]}" = 1')
+
+
 def _has_groups(op: Operator) -> bool:
     groups = RULES[type(op)].groups(op)
     return groups is None or groups.names <= op.names
@@ -176,6 +195,8 @@ QUESTIONS: Mapping[str, Callable[[Any], bool]] = {
     "row_key": lambda op: set(row_key(op) or ()) <= op.names,
     "groups": _has_groups,
     "prune": _is_pruned,
+    "push": _is_pushed,
+    "tighten": _is_tightened,
     "expressions": lambda op: all(isinstance(e, Expression) for e in RULES[type(op)].expressions(op)),
     "spark_expressions": lambda op: all(
         isinstance(text, str) for text in RULES[type(op)].spark_expressions(op)

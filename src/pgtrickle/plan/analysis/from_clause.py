@@ -166,7 +166,7 @@ def _table(node: exp.Expr, before: Scope, surroundings: Surroundings) -> Relatio
     if view := context.definition.views.get(name):
         context.count_subquery()
         alone = Surroundings(context, surroundings.analyse)
-        return _offered(node, alone.analyse(parse(view), alone), before)
+        return _offered(node, alone.analyse(parse(view, alone.context.limits), alone), before)
     source = context.definition.sources.get(name)
     if source is None:
         raise refuse(f"the relation {name}")

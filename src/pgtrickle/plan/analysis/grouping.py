@@ -77,7 +77,7 @@ class Groups:
         found = keys(child, correlated, "GROUP BY or an aggregate", self._context)
         below = found.operator
         if self._group and not is_plain(self._group):
-            require_distinct_keys(self._group, self._shown)
+            require_distinct_keys(self._group, self._shown, self._context.limits)
             below, self._scope = told_apart(self._group, below, self._scope, self._context)
         inner = Attachments(below, self._scope, self._surroundings)
         # a subquery inside an aggregate is asked by each row, one beside it by each group
@@ -87,7 +87,7 @@ class Groups:
             asked[written(node)] = found = inner.value(node)
             return found
 
-        sets = grouping_sets(self._group, key_value) if self._group else None
+        sets = grouping_sets(self._group, key_value, self._context.limits) if self._group else None
         is_total = sets is None and bool(correlated)
         # with GROUP BY they are keys, or columns that such keys determine
         constants = self._given if sets is None else {}

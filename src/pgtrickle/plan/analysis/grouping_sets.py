@@ -16,7 +16,7 @@ from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.expressions.dialect import written
-from pgtrickle.plan.limits import MAX_GROUPING_SETS, exceeded
+from pgtrickle.plan.limits import QueryLimits
 from pgtrickle.plan.operators import Aggregate, Call, Column, Operator, Project, UnionAll
 from pgtrickle.plan.refusals import refuse
 
@@ -73,7 +73,7 @@ def told_apart(
     return operator, replace(scope, relations=relations)
 
 
-def require_distinct_keys(group: exp.Group, shown: list[exp.Expr]) -> None:
+def require_distinct_keys(group: exp.Group, shown: list[exp.Expr], limits: QueryLimits) -> None:
     """Refuse keys that the text of the query does not tell apart from other values.
 
     A constant is null where its set is absent if it is the key, and only then; which of two equal columns
@@ -81,21 +81,23 @@ def require_distinct_keys(group: exp.Group, shown: list[exp.Expr]) -> None:
     """
     texts = [written(item) for item in shown]
     for item in group.expressions:
-        for key in (key for keys in _sets(item) for key in keys):
+        for key in (key for keys in _sets(item, limits) for key in keys):
             if key.find(exp.Column) is None:
                 raise refuse("a constant among grouping sets")
             if texts.count(written(key.unnest())) > 1:
                 raise refuse("grouping sets with two columns of the same key")
 
 
-def grouping_sets(group: exp.Group, resolve: Callable[[exp.Expr], Expression]) -> GroupingSets:
+def grouping_sets(
+    group: exp.Group, resolve: Callable[[exp.Expr], Expression], limits: QueryLimits
+) -> GroupingSets:
     """The sets of a GROUP BY clause, their expressions resolved."""
-    items = [_sets(item) for item in group.expressions]
+    items = [_sets(item, limits) for item in group.expressions]
     count = 1
     for sets in items:
         count *= len(sets)
-        if count > MAX_GROUPING_SETS:
-            raise exceeded("MAX_GROUPING_SETS", MAX_GROUPING_SETS)
+        if count > limits.max_grouping_sets:
+            raise limits.exceeded("max_grouping_sets")
     found: list[tuple[Expression, ...]] = []
     for combination in product(*items):
         keys = [resolve(key) for keys in combination for key in keys]
@@ -110,13 +112,13 @@ def is_plain(group: exp.Group) -> bool:
     return group.find(exp.GroupingSets, exp.Rollup, exp.Cube) is None
 
 
-def _sets(item: exp.Expr) -> list[Set]:
+def _sets(item: exp.Expr, limits: QueryLimits) -> list[Set]:
     if isinstance(item, exp.GroupingSets):
-        return [keys for part in item.expressions for keys in _sets(part)]
+        return [keys for part in item.expressions for keys in _sets(part, limits)]
     if isinstance(item, (exp.Rollup, exp.Cube)):
         parts = [_keys(part) for part in item.expressions]
-        if isinstance(item, exp.Cube) and len(parts) > MAX_GROUPING_SETS.bit_length():
-            raise exceeded("MAX_GROUPING_SETS", MAX_GROUPING_SETS)
+        if isinstance(item, exp.Cube) and len(parts) > limits.max_grouping_sets.bit_length():
+            raise limits.exceeded("max_grouping_sets")
         sizes = range(len(parts), -1, -1)
         if isinstance(item, exp.Rollup):
             chosen = [parts[:size] for size in sizes]

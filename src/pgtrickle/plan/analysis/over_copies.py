@@ -12,19 +12,20 @@ from pgtrickle.model.source import Source
 from pgtrickle.plan.analysis.context import Definition
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.limits import QueryLimits
 
 
-def over_copies(definition: Definition) -> str:
+def over_copies(definition: Definition, limits: QueryLimits) -> str:
     """The query, with copies in the place of their sources, also below views."""
-    return written(_replaced(definition.query, definition) or parse(definition.query))
+    return written(_replaced(definition.query, definition, limits) or parse(definition.query, limits))
 
 
-def _replaced(text: str, definition: Definition) -> exp.Expr | None:
+def _replaced(text: str, definition: Definition, limits: QueryLimits) -> exp.Expr | None:
     """The text as a tree over copies; None if it reads none."""
-    tree = parse(text)
+    tree = parse(text, limits)
     has_copies = False
     for node in list(tree.find_all(exp.Table)):
-        rows = _rows(RelationName(node.db, node.name), definition)
+        rows = _rows(RelationName(node.db, node.name), definition, limits)
         if rows is not None:
             has_copies = True
             alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name, quoted=True))
@@ -32,12 +33,12 @@ def _replaced(text: str, definition: Definition) -> exp.Expr | None:
     return tree if has_copies else None
 
 
-def _rows(name: RelationName, definition: Definition) -> exp.Expr | None:
+def _rows(name: RelationName, definition: Definition, limits: QueryLimits) -> exp.Expr | None:
     source = definition.sources.get(name)
     if source is not None:
-        return parse(_selected(source)) if source.copy else None
+        return parse(_selected(source), limits) if source.copy else None
     view = definition.views.get(name)
-    return _replaced(view, definition) if view else None
+    return _replaced(view, definition, limits) if view else None
 
 
 def _selected(source: Source) -> str:

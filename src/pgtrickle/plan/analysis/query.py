@@ -22,23 +22,22 @@ from pgtrickle.plan.analysis.table_functions import values_block
 from pgtrickle.plan.analysis.windows import inlined_windows
 from pgtrickle.plan.analysis.with_clause import with_names
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.limits import MAX_DEPTH, exceeded
 from pgtrickle.plan.refusals import refuse
 
-__all__ = ["Block", "analysed", "parse", "projected"]
+__all__ = ["Block", "analyse", "parse", "projected"]
 
 
-def analysed(node: exp.Expr, context: Context) -> Block:
+def analyse(node: exp.Expr, context: Context) -> Block:
     """The operators of a whole query."""
     try:
-        return _analysed(node, Surroundings(context, _analysed, is_outermost=True))
+        return _analyse(node, Surroundings(context, _analyse, is_outermost=True))
     except RecursionError:
-        raise exceeded("MAX_DEPTH", MAX_DEPTH) from None
+        raise context.limits.exceeded("max_depth") from None
 
 
-def _analysed(node: exp.Expr, surroundings: Surroundings) -> Block:
+def _analyse(node: exp.Expr, surroundings: Surroundings) -> Block:
     if isinstance(node, exp.Subquery):
-        return _analysed(node.this, surroundings)
+        return _analyse(node.this, surroundings)
     if with_ := node.args.get("with_"):
         surroundings = with_names(with_, surroundings)
     if isinstance(node, exp.Select):

@@ -16,10 +16,9 @@ from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.expressions.nulls import is_strict
 from pgtrickle.plan.expressions.numerics import Numeric, numeric_of
 from pgtrickle.plan.operators import Column, Operator, Project, Scan, ScanColumn
-from pgtrickle.plan.properties import text_columns
 from pgtrickle.plan.rules import RULES
 from pgtrickle.plan.rules.project import over_child
-from pgtrickle.plan.rules.scan import over_source
+from pgtrickle.plan.rules.scan import over_source, over_source_columns
 
 Carrying = Callable[[PgType], Carrier]
 
@@ -66,7 +65,7 @@ class Settler:
         """
         for scan, is_padded in _scans(self.operator):
             if expression.columns and expression.columns <= scan.names:
-                is_safe = not is_padded or is_strict(expression.node, scan.names, text_columns(scan))
+                is_safe = not is_padded or is_strict(expression.node, scan.names, scan.text_columns)
                 return scan if is_safe else None
         return None
 
@@ -76,7 +75,8 @@ class Settler:
         for expression in expressions:
             scan = self.scan_of(expression) if expression.column is None else None
             if scan is not None:
-                asked.setdefault(_rows(scan), []).append(over_source(scan, raw(scan, expression)))
+                text = over_source(scan, over_source_columns(scan, expression))
+                asked.setdefault(_rows(scan), []).append(text)
         for rows, texts in asked.items():
             self._context.foresee(rows, texts)
 
@@ -134,13 +134,13 @@ class Settler:
         return node
 
     def _computing(self, scan: Scan, expression: Expression) -> Carrying:
-        number = numeric_of(raw(scan, expression).node, lambda name: scan.column(name).type)
+        number = numeric_of(over_source_columns(scan, expression).node, lambda name: scan.column(name).type)
         return lambda pg_type: computing_carrier(pg_type, number)
 
     def _column(self, scan: Scan, expression: Expression, carrier: Carrying) -> str:
         """The name of the scan's column for this expression, made if it is not there yet."""
         require_no_sets(expression, self._context)
-        raw_value = raw(scan, expression)
+        raw_value = over_source_columns(scan, expression)
         name = expression.column
         pg_type = scan.column(name).type if name else self._type(scan, raw_value)
         wanted = carrier(pg_type)
@@ -159,11 +159,6 @@ class Settler:
 def _rows(scan: Scan) -> str:
     """What a scan's expressions are typed over."""
     return f"{scan.source.table.sql} as t"
-
-
-def raw(scan: Scan, expression: Expression) -> Expression:
-    """The expression over the source's own columns only."""
-    return expression.substitute({name: scan.expression(name) for name in expression.columns})
 
 
 def computing_carrier(pg_type: PgType, number: Numeric | None) -> Carrier:

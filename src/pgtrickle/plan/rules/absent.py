@@ -9,7 +9,7 @@ from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.rules.needs import Binder, Needs
 from pgtrickle.plan.rules.provenance import FindReads, Holding, OpenChild
-from pgtrickle.plan.rules.rule import EarlyStop, Names, Pruner
+from pgtrickle.plan.rules.rule import EarlyStop, Names, Pruner, Restrict
 
 
 def no_obstacle(op: Operator) -> None:
@@ -61,6 +61,15 @@ def nothing_to_prune(op: Operator, names: Names, pruner: Pruner) -> Operator:
 
 def nothing_to_bind(op: Operator, needs: Needs, binder: Binder) -> Operator:
     """It needs nothing of anybody."""
+    return op
+
+
+def push_nothing(op: Operator, condition: Expression, restrict: Restrict) -> None:
+    """A condition says something else below it."""
+
+
+def tighten_nothing(op: Operator, condition: Expression, tighten: Restrict) -> Operator:
+    """It pads nothing, and depends on rows that padding may have made."""
     return op
 
 

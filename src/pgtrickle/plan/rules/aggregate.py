@@ -9,6 +9,7 @@ Kind: keyed by its keys, whole without any. A change needs all rows of the group
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
+from dataclasses import replace
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.aggregates import EXACT, is_zero_over_no_rows
@@ -17,11 +18,12 @@ from pgtrickle.plan.expressions.nulls import can_be_null
 from pgtrickle.plan.lowering.exactness import require_exact, spark_expression, spark_name
 from pgtrickle.plan.lowering.spark_text import both_ends, carried_value, folded_sql, names_list
 from pgtrickle.plan.operators import Aggregate, Call, Column, Operator
-from pgtrickle.plan.rules.absent import no_open_children
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import bind_whole_groups, incomparable
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, Holding, Place, reads_of_first_child
-from pgtrickle.plan.rules.rule import EarlyStop, Groups, LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.pushing import restricted_child
+from pgtrickle.plan.rules.rule import EarlyStop, Groups, LowerToSpark, Names, Pruner, Restrict, Rule
 
 
 def label(op: Aggregate) -> str:
@@ -146,6 +148,13 @@ def early_stops(op: Aggregate, stop: EarlyStop) -> tuple[EarlyStop, ...]:
     return (EarlyStop(is_probed=stop.is_probed and not op.calls),)
 
 
+def push(op: Aggregate, condition: Expression, restrict: Restrict) -> Operator | None:
+    """A condition on the keys takes whole groups away, any other one has to wait for the groups."""
+    known = {key.column.name: key.expression for key in op.keys}
+    child = restricted_child(op, condition, known, restrict)
+    return None if child is None else replace(op, child=child)
+
+
 RULE = Rule(
     label=label,
     kind=kind,
@@ -154,13 +163,15 @@ RULE = Rule(
     obstacle=obstacle,
     postgres_sql=postgres_sql,
     places=places,
-    open_children=no_open_children,
+    open_children=absent.no_open_children,
     held_by=held_by,
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
     groups=groups,
     prune=prune,
+    push=push,
+    tighten=absent.tighten_nothing,
     expressions=expressions,
     spark_expressions=lambda op: [str(call.expression) for call in op.calls],
     early_stops=early_stops,

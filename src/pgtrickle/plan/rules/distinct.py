@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from dataclasses import replace
 
+from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.lowering.spark_text import names_list
 from pgtrickle.plan.operators import Distinct, Operator
-from pgtrickle.plan.rules.absent import (
-    no_expressions,
-    no_open_children,
-    no_spark_expressions,
-    same_nullable,
-)
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import bind_whole_groups, incomparable
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.positions import prune_nothing_off
 from pgtrickle.plan.rules.provenance import FindReads, Holding, same_columns
-from pgtrickle.plan.rules.rule import EarlyStop, Groups, LowerToSpark, Names, Rule
+from pgtrickle.plan.rules.pushing import keep_columns
+from pgtrickle.plan.rules.rule import EarlyStop, Groups, LowerToSpark, Names, Restrict, Rule
 
 
 def label(op: Distinct) -> str:
@@ -67,6 +64,10 @@ def early_stops(op: Distinct, stop: EarlyStop) -> tuple[EarlyStop, ...]:
     return (replace(stop, is_cut=False),)
 
 
+def push(op: Distinct, condition: Expression, restrict: Restrict) -> Operator:
+    return Distinct(keep_columns(op.child, restrict(op.child, condition)))
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.KEYED,
@@ -75,14 +76,16 @@ RULE = Rule(
     obstacle=obstacle,
     postgres_sql=postgres_sql,
     places=same_columns,
-    open_children=no_open_children,
+    open_children=absent.no_open_children,
     held_by=held_by,
-    is_nullable=same_nullable,
+    is_nullable=absent.same_nullable,
     is_unique=is_unique,
     row_key=row_key,
     groups=groups,
     prune=prune_nothing_off,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
+    push=push,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
     early_stops=early_stops,
 )

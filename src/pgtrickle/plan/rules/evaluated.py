@@ -11,17 +11,7 @@ from collections.abc import Callable, Set
 from dataclasses import replace
 
 from pgtrickle.plan.operators import Evaluated, Operator
-from pgtrickle.plan.rules.absent import (
-    any_nullable,
-    no_expressions,
-    no_groups,
-    no_obstacle,
-    no_open_children,
-    no_row_key,
-    no_spark_expressions,
-    nothing_to_bind,
-    same_stop,
-)
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.provenance import FindReads, Holding, same_columns
 from pgtrickle.plan.rules.rule import Names, Pruner, Rule
@@ -46,19 +36,21 @@ def prune(op: Evaluated, names: Names, pruner: Pruner) -> Operator:
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.KEYED,
-    bind=nothing_to_bind,
+    bind=absent.nothing_to_bind,
     spark_sql=None,
-    obstacle=no_obstacle,
+    obstacle=absent.no_obstacle,
     postgres_sql=lambda op, lower: lower(op.child),
     places=same_columns,
-    open_children=no_open_children,
+    open_children=absent.no_open_children,
     held_by=held_by,
-    is_nullable=any_nullable,
+    is_nullable=absent.any_nullable,
     is_unique=is_unique,
-    row_key=no_row_key,
-    groups=no_groups,
+    row_key=absent.no_row_key,
+    groups=absent.no_groups,
     prune=prune,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    push=absent.push_nothing,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )

@@ -14,12 +14,12 @@ from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.lowering.exactness import require_exact
 from pgtrickle.plan.operators import Filter, Operator
-from pgtrickle.plan.rules.absent import no_groups, same_row_key, same_stop
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.linear import bind_child
 from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, Holding, same_columns
 from pgtrickle.plan.rules.region import region_sql
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Restrict, Rule
 
 
 def label(op: Filter) -> str:
@@ -62,6 +62,14 @@ def spark_expressions(op: Filter) -> tuple[str, ...]:
     return (str(op.condition),)
 
 
+def push(op: Filter, condition: Expression, restrict: Restrict) -> Operator:
+    return replace(op, child=restrict(op.child, condition))
+
+
+def tighten(op: Filter, condition: Expression, tighten: Restrict) -> Operator:
+    return replace(op, child=tighten(op.child, condition))
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.LINEAR,
@@ -74,10 +82,12 @@ RULE = Rule(
     held_by=held_by,
     is_nullable=is_nullable,
     is_unique=is_unique,
-    row_key=same_row_key,
-    groups=no_groups,
+    row_key=absent.same_row_key,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
     spark_expressions=spark_expressions,
-    early_stops=same_stop,
+    early_stops=absent.same_stop,
 )

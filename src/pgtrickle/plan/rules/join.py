@@ -9,10 +9,12 @@ hang together are bound and written as one region: see `passes/bind/region.py` a
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from dataclasses import replace
 
+from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.operators import Join, Nothing, Operator
-from pgtrickle.plan.rules.absent import no_groups, nothing_to_bind, same_stop
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.pairs import (
     condition_label,
@@ -24,7 +26,7 @@ from pgtrickle.plan.rules.pairs import (
 )
 from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, Holding, OpenChild, Place
 from pgtrickle.plan.rules.region import region_sql
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Rule
+from pgtrickle.plan.rules.rule import LowerToSpark, Names, Restrict, Rule
 
 
 def label(op: Join) -> str:
@@ -72,10 +74,22 @@ def row_key(op: Join, ask: Callable[[Operator], tuple[str, ...] | None]) -> tupl
     return None if left is None or right is None else (*left, *right)
 
 
+def push(op: Join, condition: Expression, restrict: Restrict) -> Operator | None:
+    if condition.columns <= op.left.names:
+        return replace(op, left=restrict(op.left, condition))
+    if condition.columns <= op.right.names:
+        return replace(op, right=restrict(op.right, condition))
+    return None
+
+
+def tighten(op: Join, condition: Expression, tighten: Restrict) -> Operator:
+    return replace(op, left=tighten(op.left, condition), right=tighten(op.right, condition))
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.BILINEAR,
-    bind=nothing_to_bind,
+    bind=absent.nothing_to_bind,
     spark_sql=spark_sql,
     obstacle=obstacle,
     postgres_sql=postgres_sql,
@@ -85,9 +99,11 @@ RULE = Rule(
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
-    groups=no_groups,
+    groups=absent.no_groups,
     prune=prune_sides,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
     spark_expressions=spark_expressions,
-    early_stops=same_stop,
+    early_stops=absent.same_stop,
 )

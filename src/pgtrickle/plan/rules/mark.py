@@ -10,12 +10,14 @@ it, and all of their matches.
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from dataclasses import replace
 
 from pgtrickle.model.names import quoted
+from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import folded_sql, names_list
 from pgtrickle.plan.operators import Mark, Operator
-from pgtrickle.plan.rules.absent import no_groups
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.pairs import (
     bind_with_matches,
@@ -34,7 +36,7 @@ from pgtrickle.plan.rules.provenance import (
     further_columns,
     reads_of_first_child,
 )
-from pgtrickle.plan.rules.rule import EarlyStop, LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.rule import EarlyStop, LowerToSpark, Names, Pruner, Restrict, Rule
 
 
 def label(op: Mark) -> str:
@@ -106,6 +108,15 @@ def early_stops(op: Mark, stop: EarlyStop) -> tuple[EarlyStop, ...]:
     return stop, EarlyStop(is_probed=True)
 
 
+def push(op: Mark, condition: Expression, restrict: Restrict) -> Operator | None:
+    is_of_left = condition.columns <= op.left.names
+    return replace(op, left=restrict(op.left, condition)) if is_of_left else None
+
+
+def tighten(op: Mark, condition: Expression, tighten: Restrict) -> Operator:
+    return replace(op, left=tighten(op.left, condition))
+
+
 RULE = Rule(
     label=label,
     kind=kind,
@@ -119,8 +130,10 @@ RULE = Rule(
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
-    groups=no_groups,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
     spark_expressions=spark_expressions,
     early_stops=early_stops,

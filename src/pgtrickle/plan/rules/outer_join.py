@@ -11,12 +11,15 @@ that match it: one more match can make a padded row disappear.
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from dataclasses import replace
 
+from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions.nulls import rejects_nulls
 from pgtrickle.plan.lowering import postgres_text
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import folded_sql, names_list, typed_nulls, union_sql
-from pgtrickle.plan.operators import Operator, OuterJoin
-from pgtrickle.plan.rules.absent import no_groups, same_stop
+from pgtrickle.plan.operators import Join, Operator, OuterJoin
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.pairs import (
     bind_with_matches,
@@ -36,7 +39,7 @@ from pgtrickle.plan.rules.provenance import (
     Place,
     reads_together,
 )
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Restrict, Rule
 
 
 def label(op: OuterJoin) -> str:
@@ -149,6 +152,26 @@ def _is_unread(op: OuterJoin, names: Names, pruner: Pruner) -> bool:
     return pruner.is_unique(op.right, {own for _, own in op.on})
 
 
+def push(op: OuterJoin, condition: Expression, restrict: Restrict) -> Operator | None:
+    is_of_left = condition.columns <= op.left.names and not op.keeps_right
+    return replace(op, left=restrict(op.left, condition)) if is_of_left else None
+
+
+def tighten(op: OuterJoin, condition: Expression, tighten: Restrict) -> Operator:
+    """A join that pads only the rows whose padding the condition may let through."""
+    texts = op.text_columns
+    rejects_right = rejects_nulls(condition.node, op.right.names, texts)
+    rejects_left = op.keeps_right and rejects_nulls(condition.node, op.left.names, texts)
+    if rejects_right and (rejects_left or not op.keeps_right):
+        return tighten(Join(op.left, op.right, op.on, op.condition), condition)
+    if rejects_left:
+        return tighten(OuterJoin(op.left, op.right, op.on, op.condition), condition)
+    if rejects_right:
+        swapped = tuple((other, own) for own, other in op.on)
+        return tighten(OuterJoin(op.right, op.left, swapped, op.condition), condition)
+    return op if op.keeps_right else replace(op, left=tighten(op.left, condition))
+
+
 RULE = Rule(
     label=label,
     kind=kind,
@@ -162,9 +185,11 @@ RULE = Rule(
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
-    groups=no_groups,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
     spark_expressions=spark_expressions,
-    early_stops=same_stop,
+    early_stops=absent.same_stop,
 )

@@ -8,6 +8,7 @@ Kind: linear.
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from dataclasses import replace
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression, column
@@ -15,7 +16,7 @@ from pgtrickle.plan.expressions.nulls import can_be_null
 from pgtrickle.plan.lowering.exactness import require_exact, spark_name
 from pgtrickle.plan.lowering.spark_text import WEIGHTS, carried_value
 from pgtrickle.plan.operators import Operator, Project
-from pgtrickle.plan.rules.absent import no_groups, same_stop
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.linear import bind_child
 from pgtrickle.plan.rules.provenance import (
@@ -27,7 +28,8 @@ from pgtrickle.plan.rules.provenance import (
     Place,
     reads_of_first_child,
 )
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.pushing import restricted_child
+from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Restrict, Rule
 
 
 def label(op: Project) -> str:
@@ -120,6 +122,19 @@ def spark_expressions(op: Project) -> list[str]:
     return [str(e) for e in op.expressions if e.column is None]
 
 
+def push(op: Project, condition: Expression, restrict: Restrict) -> Operator | None:
+    if is_extending(op):
+        child = restricted_child(op, condition, {name: column(name) for name in op.child.names}, restrict)
+        return None if child is None else over_child(op, child)
+    known = {c.name: e for c, e in zip(op.columns, op.expressions, strict=True)}
+    child = restricted_child(op, condition, known, restrict)
+    return None if child is None else replace(op, child=child)
+
+
+def tighten(op: Project, condition: Expression, tighten: Restrict) -> Operator:
+    return over_child(op, tighten(op.child, condition)) if is_extending(op) else op
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.LINEAR,
@@ -133,9 +148,11 @@ RULE = Rule(
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
-    groups=no_groups,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
     spark_expressions=spark_expressions,
-    early_stops=same_stop,
+    early_stops=absent.same_stop,
 )

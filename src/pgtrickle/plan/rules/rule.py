@@ -37,6 +37,10 @@ class Groups:
     pairs: tuple[tuple[str, str], ...]
 
 
+Restrict = Callable[[Operator, Expression], Operator]
+"""Restricts an operator by a condition over its columns."""
+
+
 class LowerToSpark(Protocol):
     """Writes a child as Spark SQL; joins leave out the columns that are not needed."""
 
@@ -97,6 +101,10 @@ class Rule:
     """The columns by which it groups the rows of its child, if it does."""
     prune: Callable[[Any, Names, Pruner], Operator]
     """The operator with only the columns that are read."""
+    push: Callable[[Any, Expression, Restrict], Operator | None]
+    """The operator over children restricted by a condition; None where the condition has to stay above."""
+    tighten: Callable[[Any, Expression, Restrict], Operator]
+    """The operator without the padding that a condition above it would reject anyway."""
     expressions: Callable[[Any], Iterable[Expression]]
     """The expressions that it evaluates."""
     spark_expressions: Callable[[Any], Iterable[str]]

@@ -16,21 +16,13 @@ from sqlglot import exp
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.carriers import carrier_of
-from pgtrickle.plan.expressions import Expression, raw
+from pgtrickle.plan.expressions import Expression, all_of, raw
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.operators import Column, Operator, Scan, ScanColumn
-from pgtrickle.plan.rules.absent import (
-    no_groups,
-    no_obstacle,
-    no_open_children,
-    no_reads,
-    no_spark_expressions,
-    nothing_to_bind,
-    same_stop,
-)
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.provenance import own_columns
-from pgtrickle.plan.rules.rule import Names, Pruner, Rule
+from pgtrickle.plan.rules.rule import Names, Pruner, Restrict, Rule
 
 
 def label(op: Scan) -> str:
@@ -87,22 +79,34 @@ def expressions(op: Scan) -> tuple[Expression, ...]:
     return (*(output.expression for output in op.outputs), *condition)
 
 
+def over_source_columns(op: Scan, expression: Expression) -> Expression:
+    """An expression over the scan's columns, over the source's own columns only."""
+    return expression.substitute({name: op.expression(name) for name in expression.columns})
+
+
+def push(op: Scan, condition: Expression, restrict: Restrict) -> Operator:
+    old = (op.condition,) if op.condition else ()
+    return replace(op, condition=all_of((*old, over_source_columns(op, condition))))
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.LINEAR,
-    bind=nothing_to_bind,
+    bind=absent.nothing_to_bind,
     spark_sql=None,
-    obstacle=no_obstacle,
+    obstacle=absent.no_obstacle,
     postgres_sql=postgres_sql,
     places=own_columns,
-    open_children=no_open_children,
-    held_by=no_reads,
+    open_children=absent.no_open_children,
+    held_by=absent.no_reads,
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
-    groups=no_groups,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=absent.tighten_nothing,
     expressions=expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )

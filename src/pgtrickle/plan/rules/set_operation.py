@@ -13,15 +13,7 @@ from collections.abc import Callable
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import names_list, union_sql
 from pgtrickle.plan.operators import Operator, SetKind, SetOperation
-from pgtrickle.plan.rules.absent import (
-    never_unique,
-    no_expressions,
-    no_groups,
-    no_open_children,
-    no_row_key,
-    no_spark_expressions,
-    same_stop,
-)
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import incomparable
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.needs import Binder, Needs, needs_below, unique_needs
@@ -96,14 +88,16 @@ RULE = Rule(
     obstacle=obstacle,
     postgres_sql=postgres_sql,
     places=same_columns,
-    open_children=no_open_children,
+    open_children=absent.no_open_children,
     held_by=held_by,
     is_nullable=is_nullable,
-    is_unique=never_unique,
-    row_key=no_row_key,
-    groups=no_groups,
+    is_unique=absent.never_unique,
+    row_key=absent.no_row_key,
+    groups=absent.no_groups,
     prune=prune_nothing_off,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    push=absent.push_nothing,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )

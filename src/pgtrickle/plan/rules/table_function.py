@@ -11,15 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
-from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator, TableFunction
-from pgtrickle.plan.rules.absent import (
-    never_unique,
-    no_groups,
-    no_row_key,
-    no_spark_expressions,
-    same_stop,
-)
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.linear import bind_child
 from pgtrickle.plan.rules.provenance import (
@@ -29,7 +23,8 @@ from pgtrickle.plan.rules.provenance import (
     further_columns,
     reads_of_first_child,
 )
-from pgtrickle.plan.rules.rule import Names, Pruner, Rule
+from pgtrickle.plan.rules.pushing import restricted_child
+from pgtrickle.plan.rules.rule import Names, Pruner, Restrict, Rule
 
 
 def label(op: TableFunction) -> str:
@@ -65,6 +60,15 @@ def expressions(op: TableFunction) -> tuple[Expression, ...]:
     return (op.call, op.condition) if op.condition else (op.call,)
 
 
+def push(op: TableFunction, condition: Expression, restrict: Restrict) -> Operator | None:
+    child = restricted_child(op, condition, {name: column(name) for name in op.child.names}, restrict)
+    return None if child is None else replace(op, child=child)
+
+
+def tighten(op: TableFunction, condition: Expression, tighten: Restrict) -> Operator:
+    return replace(op, child=tighten(op.child, condition))
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.LINEAR,
@@ -76,11 +80,13 @@ RULE = Rule(
     open_children=lambda op: FIRST_CHILD,
     held_by=held_by,
     is_nullable=is_nullable,
-    is_unique=never_unique,
-    row_key=no_row_key,
-    groups=no_groups,
+    is_unique=absent.never_unique,
+    row_key=absent.no_row_key,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.operators import Operator, Top
-from pgtrickle.plan.rules.absent import no_expressions, no_spark_expressions, same_nullable, same_row_key
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.partitions import bind_whole_partitions, groups_by
 from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, Holding, same_columns
@@ -93,12 +93,14 @@ RULE = Rule(
     places=same_columns,
     open_children=lambda op: FIRST_CHILD,
     held_by=held_by,
-    is_nullable=same_nullable,
+    is_nullable=absent.same_nullable,
     is_unique=is_unique,
-    row_key=same_row_key,
+    row_key=absent.same_row_key,
     groups=lambda op: groups_by(op.partition),
     prune=prune,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
+    push=absent.push_nothing,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
     early_stops=early_stops,
 )

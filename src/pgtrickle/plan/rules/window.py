@@ -12,9 +12,9 @@ from collections.abc import Callable, Set
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
-from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator, Window
-from pgtrickle.plan.rules.absent import no_spark_expressions, same_row_key
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.partitions import bind_whole_partitions, groups_by
 from pgtrickle.plan.rules.provenance import (
@@ -24,7 +24,8 @@ from pgtrickle.plan.rules.provenance import (
     further_columns,
     reads_of_first_child,
 )
-from pgtrickle.plan.rules.rule import READ_TO_THE_END, EarlyStop, Names, Pruner, Rule
+from pgtrickle.plan.rules.pushing import restricted_child
+from pgtrickle.plan.rules.rule import READ_TO_THE_END, EarlyStop, Names, Pruner, Restrict, Rule
 
 
 def label(op: Window) -> str:
@@ -75,6 +76,12 @@ def early_stops(op: Window, stop: EarlyStop) -> tuple[EarlyStop, ...]:
     return (READ_TO_THE_END,)
 
 
+def push(op: Window, condition: Expression, restrict: Restrict) -> Operator | None:
+    """A condition on the partition takes whole partitions away, any other one would change the rest."""
+    child = restricted_child(op, condition, {name: column(name) for name in op.partition}, restrict)
+    return None if child is None else replace(op, child=child)
+
+
 RULE = Rule(
     label=label,
     kind=kind,
@@ -89,10 +96,12 @@ RULE = Rule(
     held_by=held_by,
     is_nullable=is_nullable,
     is_unique=is_unique,
-    row_key=same_row_key,
+    row_key=absent.same_row_key,
     groups=lambda op: groups_by(op.partition),
     prune=prune,
+    push=push,
+    tighten=absent.tighten_nothing,
     expressions=expressions,
-    spark_expressions=no_spark_expressions,
+    spark_expressions=absent.no_spark_expressions,
     early_stops=early_stops,
 )

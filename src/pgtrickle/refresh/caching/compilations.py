@@ -1,8 +1,8 @@
 """The compiled queries of a process: kept here, on the host and in the catalog, or compiled now.
 
 Asked in this order: the process, the files of the host, the catalog, the compiler. What a level did not
-have it is given. A key names the definition, the state of what it reads, the version of the code and how
-often the caches were cleared; so nothing has to be deleted to be out of use.
+have it is given. A key names the definition, the state of what it reads, the limits, the version of the code
+and how often the caches were cleared; so nothing has to be deleted to be out of use.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgtrickle.catalog.compiled import compiled_from, load_compiled, save_compiled
+from pgtrickle.model.lru import LruCache
 from pgtrickle.model.settings import TEMPLATE_CACHE_MAX_ENTRIES
 from pgtrickle.model.stream_table import RelationId, StreamTable, StreamTableId
 from pgtrickle.plan.compile import Compiled
+from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.postgres.connection import Connection, DatabaseError
-from pgtrickle.refresh.caching.bounded import Bounded
 from pgtrickle.refresh.caching.codec import Unreadable, decoded, encoded
 from pgtrickle.refresh.caching.host import HostFiles
 from pgtrickle.refresh.caching.saved import MAX_SAVED, Recalled, SavedCompilation, recalled, saved
@@ -87,9 +88,13 @@ class Compilations:
     """All levels as one. Safe to use from many threads."""
 
     def __init__(
-        self, max_entries: int = TEMPLATE_CACHE_MAX_ENTRIES.default, directory: Path | None = None
+        self,
+        max_entries: int = TEMPLATE_CACHE_MAX_ENTRIES.default,
+        directory: Path | None = None,
+        limits: QueryLimits = USUAL_LIMITS,
     ) -> None:
-        self._kept: Bounded[StreamTableId, _Entry] = Bounded(max_entries)
+        self._limits = limits
+        self._kept: LruCache[StreamTableId, _Entry] = LruCache(max_entries)
         self._files = HostFiles(directory) if directory else None
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -175,14 +180,14 @@ class Compilations:
 
     def _compiled(self, connection: Connection, table: StreamTable) -> _Entry:
         self._count("compiles")
-        return self._shared(connection, table, compilation(connection, table))
+        return self._shared(connection, table, compilation(connection, table, self._limits))
 
     def _extended(self, connection: Connection, table: StreamTable, entry: _Entry) -> _Entry:
         """A window occurred that others do not know yet: make its program, and let them have it."""
         found, plan = entry.found, entry.found.compiled
         if isinstance(plan, Recalled):
             self._count("compiles")
-            found = compilation(connection, table)
+            found = compilation(connection, table, self._limits)
             if isinstance(found.compiled, Compiled):
                 for window in entry.saved | plan.missed:
                     found.compiled.program(window)
@@ -208,7 +213,7 @@ class Compilations:
     def _key(self, connection: Connection, table: StreamTable) -> _Key:
         """Everything that the compiler looks at, as it is now."""
         origin = compiled_from(connection, table.id)
-        parts = (table.query, table.mode.value, table.settings, origin.text)
+        parts = (table.query, table.mode.value, table.settings, origin.text, self._limits)
         with self._lock:
             self._databases.add(origin.database)
         fingerprint = hashlib.sha256(repr(parts).encode()).hexdigest()

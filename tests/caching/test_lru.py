@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from pgtrickle.refresh.caching.bounded import Bounded
+from pgtrickle.model.lru import LruCache
 
 
 def test_the_entry_not_used_for_longest_goes_first():
-    kept: Bounded[str, int] = Bounded(2)
+    kept: LruCache[str, int] = LruCache(2)
     kept.put("a", 1)
     kept.put("b", 2)
     assert kept.get("a") == 1
@@ -20,7 +20,7 @@ def test_the_entry_not_used_for_longest_goes_first():
 
 
 def test_to_peek_is_not_to_use():
-    kept: Bounded[str, int] = Bounded(2)
+    kept: LruCache[str, int] = LruCache(2)
     kept.put("a", 1)
     kept.put("b", 2)
     assert kept.peek("a") == 1
@@ -29,18 +29,18 @@ def test_to_peek_is_not_to_use():
 
 
 def test_without_room_nothing_is_held_and_nothing_is_driven_out():
-    kept: Bounded[str, int] = Bounded(0)
+    kept: LruCache[str, int] = LruCache(0)
     kept.put("a", 1)
     assert (kept.get("a"), len(kept), kept.evictions) == (None, 0, 0)
 
 
 def test_a_limit_below_zero_is_refused():
     with pytest.raises(ValueError, match="-1"):
-        Bounded(-1)
+        LruCache(-1)
 
 
 def test_many_threads_never_exceed_the_limit():
-    kept: Bounded[int, int] = Bounded(8)
+    kept: LruCache[int, int] = LruCache(8)
     seen: list[int] = []
 
     def work(first: int) -> None:

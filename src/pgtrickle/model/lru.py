@@ -1,4 +1,4 @@
-"""A map that holds so many entries and no more; the one not used for longest goes first."""
+"""A map with a limit: when it is full, the least recently used entry goes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Key = TypeVar("Key", bound=Hashable)
 Entry = TypeVar("Entry")
 
 
-class Bounded(Generic[Key, Entry]):
+class LruCache(Generic[Key, Entry]):
     """Safe to use from many threads. With a limit of zero it holds nothing."""
 
     def __init__(self, limit: int) -> None:
@@ -48,6 +48,11 @@ class Bounded(Generic[Key, Entry]):
                 self._entries.popitem(last=False)
                 # what was never held was not driven out
                 self.evictions += self._limit > 0
+
+    def keys(self) -> tuple[Key, ...]:
+        """The keys, the latest used last."""
+        with self._lock:
+            return tuple(self._entries)
 
     def drop(self, key: Key) -> None:
         """Forget one entry, if it is there."""
