@@ -26,6 +26,7 @@ class PgType:
     deterministic: bool = True
     c_collated: bool = False
     domain: str | None = None
+    has_equality: bool = True
 
 
 @dataclass(frozen=True, slots=True)

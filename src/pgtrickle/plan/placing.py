@@ -51,9 +51,6 @@ _IN_ANY_ORDER = frozenset(
     }
 )
 _FLOATS = frozenset({"real", "double precision"})
-_WITHOUT_EQUALITY = frozenset(
-    {"json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle", "jsonpath", "txid_snapshot"}
-)
 
 
 def placed(op: Operator) -> Operator:
@@ -160,7 +157,7 @@ def require_equality(op: Operator) -> None:
     for part in op.walk():
         if isinstance(part, Scan):
             for column in part.columns:
-                if column.type.base in _WITHOUT_EQUALITY:
+                if not column.type.has_equality:
                     raise refuse(
                         f"{column.type.base}, which has no equality, below what PostgreSQL evaluates,"
                     )
