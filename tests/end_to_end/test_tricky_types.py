@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from pgtrickle.model.stream_table import Action
+from pgtrickle.refresh.engine import Path
 
 
 def test_values_of_every_type_are_followed(source, followed, app):
@@ -278,3 +279,46 @@ def test_groups_of_values_that_cannot_be_sorted_are_followed(source, followed):
     )
     tables.after("insert into runs values (3, '8', '=w/app')", "update runs set x = '9' where id = 1")
     tables.after("delete from runs where id = 2")
+
+
+@pytest.mark.parametrize("path", [Path.SMALL, Path.DISTRIBUTED])
+def test_values_whose_arrays_have_another_delimiter_are_followed(source, stream_table, app, engine, path):
+    """The elements of an array of boxes are separated by semicolons."""
+    engine.path = path
+    areas = source("areas(id int primary key, k int, b box, bs box[])")
+    areas.change(
+        "insert into areas values (1, 1, '(1,1),(0,0)', '{(1,1),(0,0);(2,2),(1,1)}')",
+        "insert into areas values (2, 1, null, '{}')",
+    )
+    tables = [
+        stream_table(query, mode="DIFFERENTIAL", loads=False)
+        for query in (
+            "select id, k, b, bs from areas",
+            "select o.id, o.k, c.b, c.bs from areas o left join areas c on c.id = o.k",
+        )
+    ]
+    for change in (
+        "select",
+        "update areas set b = '(3,3),(0.5,0)' where id = 2",
+        "insert into areas values (3, 2, null, '{(5,5),(4,4)}')",
+        "delete from areas where id = 1",
+    ):
+        areas.change(change)
+        for table in tables:
+            table.refresh()
+            told = "select id, k, b::text, bs::text from {} order by id"
+            stored = app.execute(told.format(table.name)).fetchall()
+            assert stored == app.execute(told.format(f"({table.query}) q")).fetchall()
+
+
+def test_a_column_without_equality_that_nobody_reads_keeps_nothing_from_being_followed(source, followed):
+    notes = source("notes(id int primary key, during int4range, note json, notes json[])")
+    notes.change("insert into notes values (1, '[1,5)', '{}', array['{}'::json]), (2, '[1,5)', '[]', null)")
+    tables = followed(
+        "select a.id, b.id as other from notes a join notes b on b.during = a.during",
+        "select id, lag(during) over (order by id) as before from notes",
+    )
+    tables.after(
+        "update notes set during = '[2,6)' where id = 1",
+        "insert into notes values (3, '[2,6)', null, null)",
+    )

@@ -161,8 +161,9 @@ def _read(pg_type: PgType) -> str:
 
 
 def _is_read_by_restore(pg_type: PgType) -> bool:
-    """Whether no array can take the texts in: there are none of arrays, and one of rows comes apart."""
-    return _is_array(pg_type) or pg_type.kind == "c"
+    """Whether no array can take the texts in: there are none of arrays, one of rows comes apart, and
+    some types have elements that no comma separates."""
+    return _is_array(pg_type) or pg_type.kind == "c" or pg_type.delimiter != ","
 
 
 def _is_array(pg_type: PgType) -> bool:

@@ -149,12 +149,15 @@ def _require_repeatable(op: Operator) -> None:
         if isinstance(part, Aggregate):
             for call in part.calls:
                 _require_order(call, part.child)
-    require_equality(op)
 
 
 def require_equality(op: Operator) -> None:
-    """Refuse values that cannot be taken off again: PostgreSQL could not say which rows are equal."""
-    for part in op.walk():
+    """Refuse values that cannot be taken off again: PostgreSQL could not say which rows are equal.
+
+    Asked once the columns that nobody reads are gone.
+    """
+    evaluated = [part for part in op.walk() if isinstance(part, Evaluated)]
+    for part in (below for whole in evaluated for below in whole.walk()):
         if isinstance(part, Scan):
             for column in part.columns:
                 if not column.type.has_equality:

@@ -12,7 +12,7 @@ from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
 from pgtrickle.plan.lowering.postgres import postgres_sql
 from pgtrickle.plan.lowering.spark import End, change_sql, value
 from pgtrickle.plan.operators import Aggregate, Call, Nothing, Operator, Project
-from pgtrickle.plan.placing import placed
+from pgtrickle.plan.placing import placed, require_equality
 from pgtrickle.plan.program import Merge, MergedGroups, Output, Program, Slot
 from pgtrickle.plan.pruning import pruned
 from pgtrickle.plan.reads import WEIGHT, KeyColumns, Lookup, Read, ReadKind
@@ -72,6 +72,7 @@ class Merged(Shape):
         read |= {n for call in grouped.aggregate.calls if call.argument for n in call.argument.columns}
         self._used = read
         self.operator = pruned(placed(grouped.aggregate.child), read)
+        require_equality(self.operator)
         self._slots = _Slots()
         finals = {
             key.column.name: quoted(f.name) for key, f in zip(grouped.aggregate.keys, self._keys, strict=True)

@@ -12,7 +12,7 @@ from pgtrickle.plan.analysis.settle import Settler
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.lowering.spark import End, change_sql
 from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project
-from pgtrickle.plan.placing import placed
+from pgtrickle.plan.placing import placed, require_equality
 from pgtrickle.plan.program import Output, Program, RowsTarget
 from pgtrickle.plan.pruning import as_written, pruned
 from pgtrickle.plan.reads import Read
@@ -32,6 +32,7 @@ class Rows(Shape):
         shown = [settler.shown(expression, has_joins=has_joins) for _, expression in block.outputs]
         needed = sorted({name for expression in shown for name in expression.columns})
         self.operator = pruned(placed(settler.operator), needed)
+        require_equality(self.operator)
         self.written = as_written(settler.operator, needed)
         self.columns = [settler.operator.column(name) for name in needed]
         short = {name: f"f{number}" for number, name in enumerate(needed)}

@@ -1,7 +1,8 @@
 -- describe_columns: the columns of relations with the types below their domains.
--- Parameter: the ids of the relations. One row per live column, in order. The last but two is whether texts
+-- Parameter: the ids of the relations. One row per live column, in order. The last but three is whether texts
 -- are ordered by the bytes that they have in UTF-8: in other encodings bytes have another order than there.
--- The last is whether PostgreSQL can tell which values are equal: those of a row or an array, if it can of all parts.
+-- The last but one is whether PostgreSQL can tell which values are equal: those of a row or an array, if it can of
+-- all parts.
 select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
     format_type(b.oid, m.typmod),
     format_type(b.oid, null), b.typtype, b.typcategory,
@@ -15,7 +16,7 @@ select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
         when 'b' then coalesce(to_jsonb(l) ->> 'colllocale', '') in ('C', 'C.UTF-8') end, false)
         and getdatabaseencoding() in ('UTF8', 'LATIN1', 'SQL_ASCII'),
     case when t.typtype = 'd' then format_type(t.oid, null) end,
-    e.has_equality
+    e.has_equality, b.typdelim::text
 from pg_attribute a
 join pg_type t on t.oid = a.atttypid
 cross join lateral (
