@@ -14,7 +14,7 @@ from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.settings import SparkPath as Way
 from pgtrickle.postgres.connection import connect
-from pgtrickle.postgres.settings import MEANING, TRANSPORT
+from pgtrickle.postgres.settings import MEANING, PLANNING, TRANSPORT
 from pgtrickle.refresh.engine import Engine
 from tests.fixtures.databases import APP, TRICKLE
 from tests.fixtures.poolers import POOL_SIZE, new_pooler
@@ -119,6 +119,8 @@ def compare(author, engine, queries):
 
 def test_our_settings_hold_in_each_transaction_behind_a_pooler(database, admin, known):
     settings = {name: value for name, value in known(0).items() if name != "client_encoding"}
+    settings |= {name: "off" for name in PLANNING if name.startswith("enable")}
+    settings |= {"join_collapse_limit": "1", "from_collapse_limit": "1"}
     alter(admin, "database", database.name, settings)
     with new_pooler(database.server, (TRICKLE,)) as pooler:
         with connect(pooler.dsn(database.name, TRICKLE), autocommit=True) as connection:

@@ -15,6 +15,7 @@ class PgType:
 
     Where the type is a `domain`, all else describes the type below it: values are carried and kept by that,
     because a domain may refuse what is there for us only, such as the nulls of an outer join.
+    The `delimiter` stands between the elements of its arrays.
     """
 
     text: str
@@ -26,6 +27,8 @@ class PgType:
     deterministic: bool = True
     c_collated: bool = False
     domain: str | None = None
+    has_equality: bool = True
+    delimiter: str = ","
 
 
 @dataclass(frozen=True, slots=True)

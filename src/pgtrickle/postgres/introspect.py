@@ -185,5 +185,4 @@ def _columns(connection: Connection, relations: Sequence[RelationId]) -> dict[Re
 
 
 def _type(described: Sequence[Any]) -> PgType:
-    text, base, kind, category, precision, scale, is_deterministic, is_c, domain = described
-    return PgType(text, base, kind, category, precision, scale, is_deterministic, is_c, domain)
+    return PgType(*described)

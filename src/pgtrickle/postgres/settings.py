@@ -43,9 +43,28 @@ EXACT: Final[Mapping[str, str]] = {
 SAFE_PATH: Final = "pg_catalog, pg_temp"
 """Where we look for what has no schema. Under any other path, a function or operator that fits better
 could be found where other people create them."""
+PLANNING: Final[Mapping[str, str]] = {
+    "enable_bitmapscan": "on",
+    "enable_hashagg": "on",
+    "enable_hashjoin": "on",
+    "enable_indexonlyscan": "on",
+    "enable_indexscan": "on",
+    "enable_material": "on",
+    "enable_memoize": "on",
+    "enable_mergejoin": "on",
+    "enable_nestloop": "on",
+    "enable_seqscan": "on",
+    "enable_sort": "on",
+    "enable_tidscan": "on",
+    "from_collapse_limit": "8",
+    "join_collapse_limit": "8",
+    "plan_cache_mode": "auto",
+}
+"""Without one of these plans our queries over the catalog, and lookups of a few rows, may take minutes."""
 
 TRANSPORT: Final[Mapping[str, str]] = {
     **EXACT,
+    **PLANNING,
     "TimeZone": "UTC",
     "array_nulls": "on",
     "backslash_quote": "safe_encoding",

@@ -17,7 +17,7 @@ begin
 end
 $$;
 
--- is_hashable: whether values of a type can be hashed as part of a row.
+-- is_hashable: whether values of a type can be hashed as part of a row, and sorted: a refresh does both.
 create or replace function pgtrickle_internal.is_hashable(type_id oid) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -37,10 +37,11 @@ begin
     elsif t.typcategory = 'A' and t.typelem <> 0 then
         return pgtrickle_internal.is_hashable(t.typelem);
     end if;
-    return exists (
-        select from pg_opclass o join pg_am m on m.oid = o.opcmethod and m.amname = 'hash'
+    return 2 = (
+        select count(distinct m.amname) from pg_opclass o
+        join pg_am m on m.oid = o.opcmethod and m.amname in ('btree', 'hash')
         join pg_amproc f on f.amprocfamily = o.opcfamily and f.amproclefttype = o.opcintype
-            and f.amprocrighttype = o.opcintype and f.amprocnum = 2
+            and f.amprocrighttype = o.opcintype and f.amprocnum = case m.amname when 'hash' then 2 else 1 end
         where o.opcdefault and (o.opcintype = type_id or exists (
             select from pg_cast k where k.castsource = type_id and k.casttarget = o.opcintype
                 and k.castmethod = 'b' and k.castcontext = 'i')));

@@ -33,9 +33,6 @@ PLAIN = frozenset(
 _WRITTEN_ALIKE = frozenset({"numeric", "character", "jsonb", "inet", "cidr", "time with time zone"})
 """Other types that are written alike under any settings."""
 
-_UNEQUAL = frozenset({"json", "xml", "point", "polygon"})
-"""Types without equality."""
-
 
 def over_domain(
     query: exp.Expr, operator: Operator, scope: Scope, surroundings: Surroundings, refusal: Correlated
@@ -68,7 +65,7 @@ def _domain(operator: Operator, names: tuple[str, ...], context: Context) -> Dom
     conditions: list[Expression] = []
     for name in names:
         own = copy.column(fresh_names[name])
-        if own.type.base in _UNEQUAL:
+        if not own.type.has_equality:
             raise refuse_correlation(f"a correlation by {own.name} of type {own.type.text}")
         fresh = Column(context.unique(own.name), own.type, own.carrier)
         columns.append(fresh)

@@ -107,11 +107,11 @@ class Settler:
         return column(self._column(scan, expression, verbatim))
 
     def _unpadded(self, expression: Expression) -> Expression:
-        """Numbers that are only shown keep their trailing zeros."""
+        """Numbers that are only shown keep their trailing zeros, and `bpchar` its spaces."""
         shown: dict[str, Expression] = {}
         for name in expression.columns:
             scan = self.scan_of(column(name))
-            if scan and scan.column(name).type.base == "numeric" and scan.column(name).type.scale is None:
+            if scan and _has_several_forms(scan.column(name).type):
                 shown[name] = column(self._column(scan, column(name), verbatim))
         return expression.substitute(shown)
 
@@ -154,6 +154,11 @@ class Settler:
 
     def _type(self, scan: Scan, value: Expression) -> PgType:
         return self._context.type(_rows(scan), over_source(scan, value))
+
+
+def _has_several_forms(pg_type: PgType) -> bool:
+    """Whether equal values are carried as one of them, and the type does not say which was written."""
+    return pg_type.text == "bpchar" or (pg_type.base == "numeric" and pg_type.scale is None)
 
 
 def _rows(scan: Scan) -> str:

@@ -13,7 +13,7 @@ from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project
 from pgtrickle.plan.passes.bind import bind
 from pgtrickle.plan.passes.bind.reads import inputs_of
-from pgtrickle.plan.passes.place import place
+from pgtrickle.plan.passes.place import place, require_equality
 from pgtrickle.plan.passes.prune import prune, prune_as_written
 from pgtrickle.plan.passes.spark_sql import End, change_sql
 from pgtrickle.plan.program import Output, Program, RowsTarget
@@ -33,6 +33,7 @@ class Rows(Shape):
         shown = [settler.shown(expression, has_joins=has_joins) for _, expression in block.outputs]
         needed = sorted({name for expression in shown for name in expression.columns})
         self.operator = prune(place(settler.operator), needed)
+        require_equality(self.operator)
         self.written = prune_as_written(settler.operator, needed)
         self.columns = [settler.operator.column(name) for name in needed]
         short = {name: f"f{number}" for number, name in enumerate(needed)}
