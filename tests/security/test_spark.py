@@ -17,7 +17,7 @@ TEXTS = (
     'a") or reflect("java.lang.System", "getenv", "HOME") is not null or ("" = "',
     "`; {0} {x} %s $1 :x ? -- /* */",
 )
-"""Spark replaces the first three in any SQL text unless it is told not to; ${env:PGTRICKLE_DSN} is another."""
+"""Spark replaces the first three in any SQL text unless told otherwise; ${env:PGTRICKLE_DSN} is another."""
 
 
 @pytest.fixture

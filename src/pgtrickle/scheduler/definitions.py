@@ -32,6 +32,7 @@ class Definition:
     is_gated: bool
     is_atomic: bool
     sources: tuple[tuple[DependencyKind, RelationId], ...]
+    owner: int = 0
 
     def reads(self, kind: DependencyKind) -> bool:
         """Whether a source of that kind is among those it reads."""
@@ -113,7 +114,7 @@ def loaded(connection: Connection, ids: Sequence[StreamTableId] | None = None) -
     definitions = (_definition(row) for row in rows)
     return (
         {definition.id: definition for definition in definitions},
-        {StreamTableId(row[0]): _standing(row[10:]) for row in rows},
+        {StreamTableId(row[0]): _standing(row[11:]) for row in rows},
     )
 
 
@@ -131,7 +132,7 @@ def _nodes(tables: Iterable[Definition]) -> list[Node]:
         relations = [relation for _, relation in table.sources]
         upstream = frozenset(by_relation[relation] for relation in relations if relation in by_relation)
         sources = frozenset(relation for relation in relations if relation not in by_relation)
-        nodes.append(Node(table.id, table.name, upstream, sources, table.is_atomic))
+        nodes.append(Node(table.id, table.name, upstream, sources, table.is_atomic, table.owner))
     return nodes
 
 
@@ -144,12 +145,12 @@ def _same_place(before: Definition | None, after: Definition | None) -> bool:
     """Whether a stream table has the place in the graph that it had."""
     if before is None or after is None:
         return False
-    places = [(one.relation, one.name, one.sources, one.is_atomic) for one in (before, after)]
+    places = [(one.relation, one.name, one.sources, one.is_atomic, one.owner) for one in (before, after)]
     return places[0] == places[1]
 
 
 def _definition(row: Sequence[Any]) -> Definition:
-    number, relation, schema, name, schedule, tier, policy, is_atomic, is_gated, sources = row[:10]
+    number, relation, schema, name, schedule, tier, policy, is_atomic, is_gated, sources, owner = row[:11]
     return Definition(
         StreamTableId(number),
         RelationId(relation),
@@ -158,6 +159,7 @@ def _definition(row: Sequence[Any]) -> Definition:
         is_gated,
         is_atomic,
         tuple((DependencyKind(kind), RelationId(source)) for kind, source in sources),
+        owner,
     )
 
 

@@ -2,6 +2,8 @@
 
 Together they read each source once and need few Spark actions, and nobody shows two versions of a
 common source. A stream table that takes long is a unit of its own, so that the quick ones do not wait for it.
+Nor does anybody wait for what somebody else owns, and may have made slow or locked, except where two ways
+of one source must agree.
 """
 
 from __future__ import annotations
@@ -45,14 +47,16 @@ def units(due: Sequence[StreamTableId], graph: Graph, *, slow: Collection[Stream
     """The due tables in units, whoever is waited for first."""
     bonds = _Bonds(_with_companions(due, graph))
     quick = {table for table in bonds.members if table not in slow}
-    by_source: dict[RelationId, list[StreamTableId]] = {}
+    by_source: dict[tuple[RelationId, int], list[StreamTableId]] = {}
     for table in graph.sorted(bonds.members):
         if graph.is_diamond(table):
             bonds.tie(table, graph.all_upstream(table))
         if table in quick and _goes_along(table, graph):
-            bonds.tie(table, graph.upstream(table) & quick)
+            owner = graph.nodes[table].owner
+            own = {above for above in graph.upstream(table) if graph.nodes[above].owner == owner}
+            bonds.tie(table, own & quick)
             for source in graph.nodes[table].sources:
-                by_source.setdefault(source, []).append(table)
+                by_source.setdefault((source, owner), []).append(table)
     for readers in by_source.values():
         for first, second in pairwise(readers):
             bonds.tie(first, (second,), most=MOST_TOGETHER)
