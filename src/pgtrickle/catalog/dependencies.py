@@ -11,7 +11,7 @@ from pgtrickle.catalog.differences import Change, difference, ground_difference
 from pgtrickle.model.errors import Busy, CommandRefused, RightLost, SourceChanged
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, refused
-from pgtrickle.postgres.locking import is_contention
+from pgtrickle.postgres.locking import BRIEF_LOCKS, SHORT_LOCKS, is_contention
 
 GRANT: Final = "grant the right again, or drop the stream table"
 HOLD_WAITING: Final = """
@@ -93,14 +93,14 @@ def settle(connection: Connection, table: StreamTableId, *, waits: bool) -> str 
     if changes[0].stops:
         raise (RightLost if changes[0].is_lost_right else SourceChanged)(reason, hint=changes[0].hint)
     try:
-        reanalyse(connection, table, reason)
+        reanalyse(connection, table, reason, waits=waits)
     except SourceChanged as refusal:
         _note_refusal(connection, table, refusal.message)
         raise
     return reason
 
 
-def reanalyse(connection: Connection, table: StreamTableId, reason: str) -> None:
+def reanalyse(connection: Connection, table: StreamTableId, reason: str, *, waits: bool = True) -> None:
     """Fit dependencies, buffers and triggers to the query again, and have everything computed anew.
 
     Raises SourceChanged where the query can no longer be followed, Busy where a source is locked. A
@@ -109,7 +109,7 @@ def reanalyse(connection: Connection, table: StreamTableId, reason: str) -> None
     try:
         with connection.transaction():
             # readers of the same source may be under way
-            connection.execute("set local lock_timeout = '5s'")
+            connection.execute(SHORT_LOCKS if waits else BRIEF_LOCKS)
             connection.execute("select pgtrickle_internal.reanalyse(%s, %s)", (table, reason))
             alert(connection, "reinitialize_needed", pgt_id=table, reason=reason)
     except DatabaseError as error:
@@ -154,6 +154,7 @@ def _compared(connection: Connection, table: StreamTableId, *, waits: bool) -> t
             row = connection.execute(HOLD_WAITING if waits else HOLD, (table,)).fetchone()
             if row is None:
                 return ()
+            connection.execute(SHORT_LOCKS if waits else BRIEF_LOCKS)
             error, is_recorded = row
             changes = changed(connection, table)
             if not changes and error is not None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from pgtrickle.model.errors import CommandRefused, SourceChanged
+from pgtrickle.model.errors import Busy, CommandRefused, SourceChanged
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection, DatabaseError, refused, set_locally, sql
+from pgtrickle.postgres.locking import is_contention
 from pgtrickle.postgres.settings import EXACT, Settings, meaning
 from pgtrickle.postgres.statements import load
 
@@ -163,6 +164,8 @@ def _as_view(connection: Connection, query: str, settings: Settings) -> Iterator
                 # the extended protocol, which `binary` asks for, takes no second statement
                 connection.execute(statement, binary=True)
         except DatabaseError as error:
+            if is_contention(error):
+                raise Busy("a source is locked by another session", hint="try again in a moment") from error
             raise refused(error) from error
         if settings:
             # constants are printed so that they can be read under any settings

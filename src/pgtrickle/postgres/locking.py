@@ -11,6 +11,10 @@ from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 
 LOCK_SECONDS: Final = 5.0
 """How long to try before giving up."""
+SHORT_LOCKS: Final = f"set local lock_timeout = '{LOCK_SECONDS}s'"
+"""For statements that lock what they look at: they give up after as long."""
+BRIEF_LOCKS: Final = "set local lock_timeout = '200ms'"
+"""For who looks after many tables in turn: each may be locked by somebody who wants the others to wait."""
 ACCESS_SHARE: Final = sql.SQL("access share")
 ROW_EXCLUSIVE: Final = sql.SQL("row exclusive")
 

@@ -20,6 +20,8 @@ from pgtrickle.model.errors import (
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.locking import SHORT_LOCKS, is_contention
+from pgtrickle.refresh.blaming import AGAIN
 from pgtrickle.refresh.comparing import compare_sources
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.engine import Engine
@@ -90,11 +92,18 @@ def prepared(engine: Engine, table_id: StreamTableId) -> tuple[StreamTable, Comp
             engine.forget(table_id)
         if engine.known(table_id) is None or table.ground_error is not None:
             table = _settled(engine, connection, table)
+        # PostgreSQL locks what it analyses, and somebody may hold a source for as long as they like
+        connection.execute(SHORT_LOCKS)
         _require_triggers(table)
         if unreadable := untrusted_reads(connection, [table_id]):
             # PostgreSQL reads constants while it parses a query, which may be all it takes
             raise unreadable[table_id]
-        found = engine.compiled(connection, table)
+        try:
+            found = engine.compiled(connection, table)
+        except DatabaseError as error:
+            if not is_contention(error):
+                raise
+            raise Busy(f"a source of {table.name} is locked by another session", hint=AGAIN) from error
         if not _is_noted(table, found):
             set_compiled(
                 connection, table_id, found.effective_mode, found.reason, follows_clock=found.follows_clock

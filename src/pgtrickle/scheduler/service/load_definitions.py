@@ -31,7 +31,7 @@ def load_definitions(connection: Connection, ids: Sequence[StreamTableId] | None
     definitions = (_definition(row) for row in rows)
     return (
         {definition.id: definition for definition in definitions},
-        {StreamTableId(row[0]): _table_state(row[10:]) for row in rows},
+        {StreamTableId(row[0]): _table_state(row[11:]) for row in rows},
     )
 
 
@@ -42,7 +42,7 @@ def load_graph(connection: Connection) -> Graph:
 
 
 def _definition(row: Sequence[Any]) -> TableDefinition:
-    number, relation, schema, name, schedule, tier, policy, is_atomic, is_gated, sources = row[:10]
+    number, relation, schema, name, schedule, tier, policy, is_atomic, is_gated, sources, owner = row[:11]
     return TableDefinition(
         StreamTableId(number),
         RelationId(relation),
@@ -51,6 +51,7 @@ def _definition(row: Sequence[Any]) -> TableDefinition:
         is_gated,
         is_atomic,
         tuple((DependencyKind(kind), RelationId(source)) for kind, source in sources),
+        owner,
     )
 
 

@@ -7,7 +7,7 @@ select s.pgt_id, s.pgt_relid::bigint, s.pgt_schema, s.pgt_name, s.schedule, s.re
     coalesce((
         select jsonb_agg(jsonb_build_array(d.source_type, d.source_relid::bigint)) from pgtrickle.pgt_dependencies d
         where d.pgt_id = s.pgt_id and d.source_type not in ('view', 'function')
-    ), '[]') as sources,
+    ), '[]') as sources, s.pgt_owner::bigint,
     s.status, s.is_populated, s.last_refresh_at, s.retry_at, s.needs_reinit, s.initialize,
     s.frontier::text, s.upstream_frontier::text, s.data_timestamp, s.recent_ms, s.behind_since is not null,
     s.follows_clock is not false
