@@ -16,7 +16,7 @@ from bench.crowd import Crowd, crowd
 from bench.figures import Figure, at_most
 from bench.serving import serving
 from bench.stage import Place, Stage
-from pgtrickle.scheduler.loop import POLL_SECONDS
+from pgtrickle.scheduler.service.loop import POLL_SECONDS
 from tests.fixtures.waiting import eventually
 
 WATCHED = 2.0

@@ -11,7 +11,7 @@ from bench.stage import Stage
 from bench.timing import milliseconds
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.scheduler.loop import POLL_SECONDS, Loop
+from pgtrickle.scheduler.service.loop import POLL_SECONDS, Loop
 
 STREAM_TABLES = 6
 WARMING = 5
@@ -30,9 +30,9 @@ def idle_tick(stage: Stage) -> list[Figure]:
         place.settle()
         engine = Engine(place.dsn, _no_spark)
         try:
-            with Loop(engine, lambda _: None).duty() as duty:
+            with Loop(engine, lambda _: None).dispatcher() as dispatcher:
                 for number in range(WARMING + stage.sizes.ticks):
-                    tick = milliseconds(duty.turn)
+                    tick = milliseconds(dispatcher.tick)
                     if number >= WARMING:
                         took.append(tick)
                     time.sleep(POLL_SECONDS)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from bench.stage import Place
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.scheduler.loop import Loop, RefreshEvent
+from pgtrickle.scheduler.service.loop import Loop, RefreshEvent
 
 
 @contextmanager
@@ -16,8 +16,8 @@ def ticking(place: Place) -> Iterator[Callable[[], None]]:
     """One tick for each call, by an engine that fails if anything is due, or if it is asked for Spark."""
     engine = Engine(place.dsn, _no_spark)
     try:
-        with Loop(engine, _no_refresh).duty() as duty:
-            yield duty.turn
+        with Loop(engine, _no_refresh).dispatcher() as dispatcher:
+            yield dispatcher.tick
     finally:
         engine.close()
 

@@ -11,7 +11,7 @@ from bench.idling import ticking
 from bench.stage import Place, Stage
 from bench.timing import milliseconds, percentile
 from pgtrickle.model.stream_table import Action
-from pgtrickle.scheduler.loop import POLL_SECONDS, Loop, RefreshEvent
+from pgtrickle.scheduler.service.loop import POLL_SECONDS, Loop, RefreshEvent
 from tests.fixtures.waiting import eventually
 
 LIMITS = (20.0, 100.0)
@@ -59,15 +59,15 @@ def idle_ticks(place: Place, count: int) -> list[float]:
 def _check(group: Crowd) -> None:
     """One change of one source refreshes whoever follows it, and nobody else."""
     source, events = group.sources[-1], list[RefreshEvent]()
-    with Loop(group.place.trickle.engine, events.append).duty() as duty:
-        duty.turn()
-        assert duty.is_idle(), "something was due before anything had changed"
+    with Loop(group.place.trickle.engine, events.append).dispatcher() as dispatcher:
+        dispatcher.tick()
+        assert dispatcher.is_idle(), "something was due before anything had changed"
         # of a kind that every one of them keeps
         group.change([source], row=8)
 
         def is_done() -> bool:
-            duty.turn()
-            return duty.is_idle() and len(events) >= len(group.following(source))
+            dispatcher.tick()
+            return dispatcher.is_idle() and len(events) >= len(group.following(source))
 
         eventually(is_done, seconds=60)
     outcomes = [event.outcome for event in events if event.outcome]

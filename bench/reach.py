@@ -27,7 +27,7 @@ from pgtrickle.catalog.tables import find
 from pgtrickle.embedded import Server, bundled_binaries
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.pipeline.session import open_spark
-from pgtrickle.plan.explaining import missing_indexes
+from pgtrickle.plan.explain import missing_indexes
 from pgtrickle.refresh.preparing import prepared
 from tests.tpch.answers import assert_answers
 from tests.tpch.harsh import harsh

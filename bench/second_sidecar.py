@@ -13,7 +13,7 @@ from typing import Final
 from bench.figures import Figure, at_most
 from bench.layers import chain, made, make_sources
 from bench.stage import Stage
-from pgtrickle.refresh.caching.host import DIRECTORY_VARIABLE, SWITCHED_OFF
+from pgtrickle.model.settings import CACHE_DIR
 
 SOURCE, TABLE = "source", "kept_1"
 SAME_HOST, OTHER_HOST = "on the same host", "on another host"
@@ -29,7 +29,7 @@ def second_sidecar(stage: Stage) -> list[Figure]:
         known.change()
         known.refresh()
         figures = []
-        for where, environment in ((SAME_HOST, {}), (OTHER_HOST, {DIRECTORY_VARIABLE: SWITCHED_OFF})):
+        for where, environment in ((SAME_HOST, {}), (OTHER_HOST, {CACHE_DIR.variable: "off"})):
             known.change()
             told = _told(place.dsn, environment)
             note = f"its first refresh took {told.first:.4g} ms, the next {told.second:.4g} ms"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from bench.stage import Place
 from pgtrickle.model.errors import PgTrickleError
-from pgtrickle.scheduler.loop import RefreshEvent
+from pgtrickle.scheduler.service.loop import RefreshEvent
 from tests.fixtures.waiting import eventually
 
 PATIENCE = 600.0

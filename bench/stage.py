@@ -18,9 +18,9 @@ import pgtrickle
 from pgtrickle.catalog.tables import find
 from pgtrickle.embedded import Server, bundled_binaries
 from pgtrickle.interfaces.python import Trickle
+from pgtrickle.model.settings import CACHE_DIR
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.pipeline.session import Spark, open_spark
-from pgtrickle.refresh.caching.host import DIRECTORY_VARIABLE
 from tests.tpch.published import NAMES
 
 SETTINGS: Final = {
@@ -146,7 +146,7 @@ def stage(sizes: Sizes) -> Iterator[Stage]:
         path.chmod(0o755)
         with (
             # compiled queries of a measurement are of no use to anybody else
-            patch.dict(os.environ, {DIRECTORY_VARIABLE: str(path / "compiled")}),
+            patch.dict(os.environ, {CACHE_DIR.variable: str(path / "compiled")}),
             Server(path / "server", bundled_binaries(), SETTINGS) as server,
             open_spark(configuration=jars) as spark,
         ):

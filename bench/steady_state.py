@@ -18,8 +18,8 @@ from bench.serving import serving, wait_until_followed, wait_until_loaded
 from bench.stage import Place, Stage
 from bench.timing import percentile
 from pgtrickle.model.stream_table import StreamTableId
-from pgtrickle.scheduler.graph import Graph
-from pgtrickle.scheduler.units import Unit
+from pgtrickle.scheduler.policy.graph import Graph
+from pgtrickle.scheduler.policy.units import Unit
 
 GROUPED, ALONE = "as it is", "every table a unit of its own"
 CHANGED = 5
@@ -104,5 +104,5 @@ def _one_by_one() -> Iterator[None]:
     def alone(due: Sequence[StreamTableId], graph: Graph, *, slow: Collection[StreamTableId]) -> list[Unit]:
         return [Unit((table,)) for table in due]
 
-    with patch("pgtrickle.scheduler.duty.units", new=alone):
+    with patch("pgtrickle.scheduler.service.dispatcher.units", new=alone):
         yield

@@ -1,6 +1,7 @@
 """Fixtures of all tests, by concern; each module under `fixtures` holds one."""
 
 pytest_plugins = [
+    "tests.fixtures.lanes",
     "tests.fixtures.caches",
     "tests.fixtures.servers",
     "tests.fixtures.poolers",

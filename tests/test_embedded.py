@@ -78,6 +78,7 @@ def test_a_kill_cuts_off_sessions_and_loses_what_was_not_committed(own_server):
     assert value(own_server, "select count(*) from kept") == 0
 
 
+@pytest.mark.own_server
 def test_a_stopped_server_leaves_no_process():
     with new_server(EMBEDDED) as server:
         process = process_id(server)

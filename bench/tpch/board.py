@@ -16,7 +16,7 @@ from bench.stage import Place, Stage
 from bench.timing import milliseconds
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.stream_table import RefreshMode, StreamTableId
-from pgtrickle.plan.explaining import missing_indexes
+from pgtrickle.plan.explain import missing_indexes
 from pgtrickle.refresh.preparing import prepared
 from pgtrickle.refresh.story import refresh
 from tests.tpch.answers import assert_answers

@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pgtrickle.apply import Applied
-from pgtrickle.model.carrier import Carrier, Field
+from pgtrickle.model.carrier import STRING, Carrier, Field
 from pgtrickle.plan.program import Output, ReplacedGroups
 from tests.apply.conftest import Streams
 from tests.apply.stream import Row, create_stream, field
 
 # 1.0 and 1.00 are one group, and Spark does not know it; bits cannot be hashed
-AMOUNT = Field("amount", Carrier("numeric", "string", "({})::text", "({})::numeric", False, False))
+AMOUNT = Field("amount", Carrier("numeric", STRING, "({})::text", "({})::numeric", False, False))
 BITS = field("bits", "bit(4)")
 GROUPS = ReplacedGroups(
     keys=(AMOUNT, BITS),

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from pgtrickle.catalog.compiled import clear_caches
-from pgtrickle.scheduler.loop import Loop
+from pgtrickle.scheduler.service.loop import Loop
 from tests.caching.conftest import compiled_by, counted
 
 LEVELS = ("host_hits", "catalog_hits", "compiles")
@@ -40,11 +40,11 @@ def test_an_idle_sidecar_notices_at_its_next_tick(orders, stream_table, engine, 
         sums.refresh()
     assert counted(engine, "entries") == (1,)
     assert counted(engine, "spark_plans")[0] > 0
-    with Loop(engine, lambda event: None).duty() as duty:
-        duty.turn()
+    with Loop(engine, lambda event: None).dispatcher() as dispatcher:
+        dispatcher.tick()
         clear_caches(connection)
         connection.commit()
-        duty.turn()
+        dispatcher.tick()
     assert counted(engine, "entries", "spark_plans", "kept_reads", "clears") == (0, 0, 0, 1)
 
 

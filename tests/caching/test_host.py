@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pgtrickle.refresh.caching.host import KEPT_SECONDS, HostFiles, host_directory
+from pgtrickle.model.settings import read_settings
+from pgtrickle.refresh.caching.host import KEPT_SECONDS, HostFiles
 
 
 @pytest.fixture
@@ -113,9 +114,10 @@ def test_what_was_cleared_while_nobody_ran_goes(files, place):
         ({"HOME": "/home/me", "XDG_CACHE_HOME": "relative"}, "/home/me/.cache/pgtrickle"),
         ({"HOME": "/home/me", "PGTRICKLE_CACHE_DIR": "/srv/plans"}, "/srv/plans"),
         ({"HOME": "/home/me", "PGTRICKLE_CACHE_DIR": "off"}, None),
-        ({"HOME": "/home/me", "PGTRICKLE_CACHE_DIR": ""}, None),
+        ({"HOME": "/home/me", "PGTRICKLE_CACHE_DIR": ""}, "/home/me/.cache/pgtrickle"),
         ({}, None),
     ],
 )
 def test_the_environment_says_where(environment, found):
-    assert host_directory(environment) == (Path(found) if found else None)
+    directory = read_settings(environment).cache_directory(environment)
+    assert directory == (Path(found) if found else None)

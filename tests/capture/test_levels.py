@@ -174,6 +174,7 @@ def publisher(pg_version):
         yield server
 
 
+@pytest.mark.own_server
 def test_what_a_subscription_brings_later_is_captured(publisher):
     with (
         closing(psycopg.connect(publisher.dsn("upstream"), autocommit=True)) as upstream,

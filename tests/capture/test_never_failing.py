@@ -125,3 +125,46 @@ def test_the_type_of_a_column_that_is_gone_can_be_dropped(source, follow, app, c
     orders.change("alter table orders drop column mood")
     repair(connection, reader.relid)
     orders.change("drop type mood")
+
+
+FUNCTIONS = ("pg_try_advisory_xact_lock_shared(integer, integer)", "pg_notify(text, text)")
+
+
+@pytest.mark.parametrize("level", ["statement", "row"])
+def test_writes_are_captured_where_functions_of_postgresql_are_closed_to_the_public(
+    source, follow, admin, connect, level
+):
+    heir = " inherits (parents)" if level == "row" else ""
+    source("parents()")
+    source(f"orders(id int, amount int){heir}")
+    reader = follow("orders")
+    writer, asking = connect(APP), connect(TRICKLE)
+    write_all(writer)
+    # somebody asks to be woken, so that both functions would be called
+    asking.execute(
+        "select pg_advisory_lock(pgtrickle_internal.wake_lock(), slot) from generate_series(0, 127) slot"
+    )
+    for function in FUNCTIONS:
+        admin.execute(f"revoke execute on function {function} from public")
+        try:
+            reader.starts_over()
+            for session in (writer, connect(APP)):
+                session.execute("insert into orders values (5, 50)")
+                session.commit()
+            assert reader.changes() == {"(5,50)": 2}
+        finally:
+            admin.execute(f"grant execute on function {function} to public")
+
+
+def test_a_writer_can_prepare_its_transaction_whoever_asks_to_be_woken(source, follow, connect):
+    """Anybody may hold the locks by which a sidecar asks; who has notified cannot prepare."""
+    source("orders(id int, amount int)")
+    reader = follow("orders")
+    hostile, writer = connect(APP), connect(APP)
+    hostile.execute("select pg_advisory_lock(1885828212, slot) from generate_series(0, 127) slot")
+    writer.autocommit = True
+    writer.execute("begin")
+    writer.execute("insert into orders values (1, 10)")
+    writer.execute("prepare transaction 'both'")
+    writer.execute("commit prepared 'both'")
+    assert reader.catches_up() == 1

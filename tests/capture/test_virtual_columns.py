@@ -44,3 +44,21 @@ def test_a_virtual_column_that_cannot_be_computed_is_not_computed_for_the_writer
     writer.execute("update shares set parts = 5 where id = 1")
     writer.commit()
     assert reader.is_marked()
+
+
+def test_a_virtual_column_is_captured_alike_whatever_the_settings_of_the_writer(source, follow, connect):
+    """The output functions of floats and bytea depend on settings, and are immutable all the same."""
+    source(
+        "readings(id int, f float8, b bytea, f_text text generated always as (f::text) virtual,"
+        " b_text text generated always as (b::text) virtual)"
+    )
+    reader = follow("readings", "select id, f_text, b_text from readings")
+    odd, plain = connect(APP), connect(APP)
+    odd.execute("set extra_float_digits = 0")
+    odd.execute("set bytea_output = escape")
+    odd.execute("insert into readings values (1, 1 / 3.0::float8, '\\x01ff')")
+    odd.commit()
+    assert reader.changes() == {r'(1,0.3333333333333333,"\\x01ff")': 1}
+    plain.execute("delete from readings")
+    plain.commit()
+    assert reader.changes() == {}

@@ -10,8 +10,8 @@ from pgtrickle.catalog.tables import find, stream_tables
 from pgtrickle.model.errors import SourceChanged, UnknownStreamTable
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Status, StreamTableId
-from pgtrickle.scheduler.definitions import graph_of
-from tests.fixtures.looks import generation, requested
+from pgtrickle.scheduler.service.load_definitions import load_graph
+from tests.fixtures.polls import generation, requested
 
 pytestmark = pytest.mark.every_postgres
 
@@ -109,7 +109,7 @@ def test_a_whole_row_uses_all_columns(orders, app):
 def test_stream_tables_over_stream_tables_are_known(orders, app, connection):
     created(app)
     created(app, "t", "select id from s")
-    graph = graph_of(connection)
+    graph = load_graph(connection)
     assert [graph.upstream(StreamTableId(n)) for n in (1, 2)] == [frozenset(), {1}]
 
 

@@ -10,7 +10,8 @@ import pytest
 from pgtrickle.catalog.outcomes import Refreshed, commit_refresh
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import Action, StreamTableId
-from pgtrickle.scheduler.falling_behind import Episodes, note_episodes
+from pgtrickle.scheduler.policy.falling_behind import Episodes
+from pgtrickle.scheduler.service.falling_behind_alerts import note_episodes
 
 pytestmark = pytest.mark.every_postgres
 

@@ -10,7 +10,7 @@ import pytest
 from pgtrickle.catalog.outcomes import claim
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.errors import SourceGated
-from tests.fixtures.looks import generation
+from tests.fixtures.polls import generation
 
 pytestmark = pytest.mark.every_postgres
 

@@ -11,6 +11,7 @@ from pgtrickle.catalog.remains import SCHEMAS
 pytestmark = pytest.mark.every_postgres
 
 REMOVALS = (
+    "drop schema pgtrickle_internal cascade",
     "drop schema pgtrickle_changes cascade",
     "drop schema pgtrickle_state cascade",
     "drop schema pgtrickle_changes cascade; drop schema pgtrickle_state cascade",

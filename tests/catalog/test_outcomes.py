@@ -18,10 +18,12 @@ from pgtrickle.catalog.outcomes import (
     record_failure,
     set_compiled,
 )
+from pgtrickle.catalog.repairs import Cause, note_repair, prune_repairs
 from pgtrickle.catalog.tables import stream_table
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import Action, RefreshMode, Status, StreamTableId
-from tests.fixtures.looks import requested
+from pgtrickle.scheduler.service.maintenance_tasks import tidy
+from tests.fixtures.polls import requested
 
 pytestmark = pytest.mark.every_postgres
 
@@ -195,3 +197,20 @@ def test_history_is_bounded(connection):
     )
     assert prune(connection) == 104
     assert prune(connection) == 0
+
+
+def test_the_evidence_of_repairs_is_bounded_and_their_number_stays(connection):
+    for _ in range(120):
+        note_repair(connection, ONE, Cause.DIVERGED, "a reason", "test", ["1 x (1) expected, found 0"])
+    connection.execute("update pgtrickle.pgt_repairs set found_at = now() - interval '91 days'")
+    for _ in range(2):
+        note_repair(connection, ONE, Cause.VERIFIED, "a reason", "test")
+    tidy(connection)
+    found = connection.execute("select cause from pgtrickle.pgt_repairs").fetchall()
+    assert found == [("verified",)] * 2
+    for _ in range(120):
+        note_repair(connection, ONE, Cause.DIVERGED, "a reason", "test")
+    assert prune_repairs(connection) == 22
+    connection.execute("update pgtrickle.pgt_repairs set found_at = now() - interval '91 days'")
+    assert prune_repairs(connection) == 99
+    assert connection.execute("select repairs from pgtrickle.pgt_stream_tables").fetchall() == [(242,)]

@@ -161,9 +161,9 @@ def test_direct_calls_of_the_privileged_functions_are_refused(secrets, app, stra
     stranger.execute("create temporary view leak as select 1 as word")
     stranger.execute("create table trap(word text)")
     for call in (
-        "pgtrickle_internal.register('leak'::regclass, 'trap'::regclass, '{}')",
-        "pgtrickle_internal.register('leak'::regclass, 'a'::regclass, '{}')",
-        "pgtrickle_internal.change_query('a'::regclass, 'leak'::regclass)",
+        "pgtrickle_internal.register('leak'::regclass, 'trap'::regclass, '{}', '{}')",
+        "pgtrickle_internal.register('leak'::regclass, 'a'::regclass, '{}', '{}')",
+        "pgtrickle_internal.change_query('a'::regclass, 'leak'::regclass, '{}')",
         "pgtrickle_internal.change_options('a'::regclass, '{\"schedule\": \"1s\"}')",
         "pgtrickle_internal.change_status('a'::regclass, 'SUSPENDED')",
         "pgtrickle_internal.forget(1)",
@@ -182,7 +182,7 @@ def test_a_proof_of_one_table_proves_nothing_of_another(secrets, app, stranger):
     )
     stranger.execute("begin")
     stranger.execute("select pgtrickle_internal.prove_ownership('trap'::regclass)")
-    register = "select pgtrickle_internal.register('leak'::regclass, 'trap'::regclass, '{}')"
+    register = "select pgtrickle_internal.register('leak'::regclass, 'trap'::regclass, '{}', '{}')"
     assert refused(stranger, register, "permission denied", "secrets") == "42501"
     stranger.execute("rollback")
 

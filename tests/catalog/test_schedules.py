@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from pgtrickle.model.errors import BadSchedule
-from pgtrickle.scheduler.schedule import Every, parse_schedule
+from pgtrickle.scheduler.policy.schedule import Every, parse_schedule
 
 pytestmark = pytest.mark.every_postgres
 

@@ -73,3 +73,15 @@ def test_another_path_leads_to_nothing(orders, admin, app):
     admin.execute("create function lib.abs(n int, m int) returns int immutable language sql as 'select n'")
     app.execute("set search_path = public")
     app.execute("select pgtrickle.create_stream_table('seen', %s)", (QUERY,))
+
+
+def test_the_path_of_the_author_counts_when_a_function_is_replaced(orders, admin, app, database):
+    define(admin, "abs(n)")
+    create(app)
+    define_again = "create or replace function outer_function(n int) returns int immutable language plpgsql"
+    admin.execute(f"{define_again} as $$ begin return inner_function(n); end $$")
+    with (
+        database.connect(autocommit=True) as connection,
+        pytest.raises(psycopg.errors.FeatureNotSupported, match="names inner_function"),
+    ):
+        connection.execute("select pgtrickle_internal.reanalyse(1, 'a function was replaced')")

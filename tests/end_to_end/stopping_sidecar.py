@@ -1,6 +1,7 @@
 """A sidecar that refreshes one stream table and halts at a step, waiting to be killed.
 
-Run as: python -m tests.end_to_end.stopping_sidecar NAME STEP, with the dsn in PGTRICKLE_DSN.
+Run as: python -m tests.end_to_end.stopping_sidecar NAME STEP, with the dsn in PGTRICKLE_DSN. It starts
+a JVM, unless the environment names the gateway of one that runs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pgtrickle.pipeline.session import open_spark
 from pgtrickle.refresh import claiming, differential, step
 from pgtrickle.refresh.engine import Engine
 from tests.fixtures.poolers import POOL_SIZE
+from tests.fixtures.spark import join_spark
 
 STEPS: dict[str, tuple[Any, str]] = {
     "claim": (claiming, "claim"),
@@ -41,7 +43,8 @@ def main(name: str, halt_after: str) -> None:
     if halt_after in STEPS:
         module, function = STEPS[halt_after]
         setattr(module, function, halting(getattr(module, function)))
-    engine = Engine(os.environ["PGTRICKLE_DSN"], open_spark, max_connections=POOL_SIZE)
+    start = join_spark if "PYSPARK_GATEWAY_PORT" in os.environ else open_spark
+    engine = Engine(os.environ["PGTRICKLE_DSN"], start, max_connections=POOL_SIZE)
     print("started", flush=True)
     refresh(engine, name)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
+
 from pgtrickle.commands.look import standing
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.stream_table import Status
@@ -26,6 +28,7 @@ def shows(app, expected):
     return rows(app) == expected
 
 
+@pytest.mark.light
 def test_a_busy_source_gets_its_triggers_once_it_is_free(source, app, connect, engine, database):
     source("orders(id int primary key, customer int, amount int)", rows=[(1, 1, 10)])
     writer = connect(APP)

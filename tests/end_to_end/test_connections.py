@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pgtrickle.embedded import SUPERUSER
+from pgtrickle.model.settings import SparkPath
 from pgtrickle.postgres.pool import FOR_TASKS
-from pgtrickle.refresh.engine import Path
 from tests.fixtures.databases import TRICKLE
 
 QUERIES = (
@@ -20,12 +20,13 @@ QUERIES = (
 )
 
 
+@pytest.mark.light
 @pytest.mark.slow
 def test_many_refreshes_and_distributed_loads_keep_the_limit(source, stream_table, engine, app, database):
     source("orders(id int primary key, customer int, amount int)")
     source("customers(id int primary key, name text)", rows=[(i, f"customer {i}") for i in range(20)])
     app.execute("insert into orders select i, i % 20, i from generate_series(1, 20000) i")
-    engine.path = Path.DISTRIBUTED
+    engine.path = SparkPath.DISTRIBUTED
     tables = [stream_table(query, loads=False) for query in QUERIES]
     seen, done = [], threading.Event()
 

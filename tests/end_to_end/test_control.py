@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from pgtrickle.commands.run import run
-from pgtrickle.scheduler.loop import Loop
+from pgtrickle.scheduler.service.loop import Loop
 from tests.fixtures.databases import TRICKLE
 from tests.fixtures.waiting import eventually
 
@@ -45,6 +45,7 @@ def total(app, name: str) -> int | None:
     return row[0] if row else None
 
 
+@pytest.mark.light
 def test_a_gated_source_holds_back_its_readers_until_the_gate_opens(orders, source, app, engine):
     others = source("others(id int primary key)", rows=[(1,)])
     created(app, "held")
@@ -61,6 +62,7 @@ def test_a_gated_source_holds_back_its_readers_until_the_gate_opens(orders, sour
         eventually(lambda: total(app, "held") == 15)
 
 
+@pytest.mark.light
 def test_a_drained_database_is_left_alone_until_it_is_undrained(orders, app, admin, engine, connect):
     created(app, "drained")
     keeper = connect(TRICKLE)
@@ -89,6 +91,7 @@ def _has_looked(admin) -> None:
     eventually(lambda: admin.execute(looks).fetchone() != before)
 
 
+@pytest.mark.light
 def test_cron_is_kept_and_a_frozen_table_is_refreshed_only_when_asked(orders, app, engine):
     created(app, "clocked", "* * * * * *")
     created(app, "rare", "0 0 1 1 *")
@@ -106,14 +109,14 @@ def test_cron_is_kept_and_a_frozen_table_is_refreshed_only_when_asked(orders, ap
 def test_a_look_that_sees_a_table_frozen_and_a_change_after_it_leaves_the_table_alone(orders, app, engine):
     created(app, "free")
     created(app, "frozen")
-    with Loop(engine, lambda event: None).duty() as duty:
+    with Loop(engine, lambda event: None).dispatcher() as dispatcher:
 
         def turned() -> list[int | None]:
-            duty.turn()
+            dispatcher.tick()
             return [total(app, "free"), total(app, "frozen")]
 
-        eventually(lambda: turned() == [10, 10] and duty.is_idle())
+        eventually(lambda: turned() == [10, 10] and dispatcher.is_idle())
         app.execute("select pgtrickle.alter_stream_table('frozen', tier => 'frozen')")
         orders.change("insert into orders values (2, 5)")
-        eventually(lambda: turned()[0] == 15 and duty.is_idle())
+        eventually(lambda: turned()[0] == 15 and dispatcher.is_idle())
         assert turned() == [15, 10]

@@ -80,6 +80,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.light
 @pytest.mark.every_postgres
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
 def test_a_stream_table_follows_conflicting_changes(shop, stream_table, query):

@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 import psycopg
 import pytest
@@ -20,7 +21,8 @@ from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.refresh import differential
 from pgtrickle.refresh.engine import Engine
 from tests.end_to_end.stopping_sidecar import STEPS
-from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, create_database, prepare
+from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, create_database
+from tests.fixtures.spark import gateway_of
 from tests.fixtures.waiting import eventually
 
 QUERY = (
@@ -41,11 +43,13 @@ def orders(source):
 
 
 @contextmanager
-def sidecar(dsn: str, name: str, step: str) -> Iterator[subprocess.Popen[str]]:
-    """A sidecar in a process group of its own, so that killing it takes its JVM along."""
+def sidecar(
+    dsn: str, name: str, step: str, gateway: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[subprocess.Popen[str]]:
+    """A sidecar in a process group of its own, so that killing it takes its JVM along, if it has one."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.end_to_end.stopping_sidecar", name, step],
-        env={**os.environ, "PGTRICKLE_DSN": dsn},
+        env={**os.environ, **gateway, "PGTRICKLE_DSN": dsn},
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -58,14 +62,16 @@ def sidecar(dsn: str, name: str, step: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("jvm", ["joined", pytest.param("its own", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_sidecar_killed_after_a_step_leaves_the_next_refresh_correct(
-    orders, stream_table, engine, dsn, step
+    orders, stream_table, engine, spark, dsn, step, jvm
 ):
     table = stream_table(QUERY)
     before = sorted(table.rows(), key=repr)
     orders.change(*CHANGES)
-    with sidecar(dsn, table.name, step) as process:
+    gateway = gateway_of(spark) if jvm == "joined" else {}
+    with sidecar(dsn, table.name, step, gateway) as process:
         assert process.stdout is not None
         assert [next(process.stdout).strip(), next(process.stdout).strip()] == ["started", "halted"]
     assert sorted(table.rows(), key=repr) == before
@@ -106,8 +112,11 @@ def _waits_for_the_gate(connection: psycopg.Connection) -> bool:
     return row is not None and row[0] > 0
 
 
-def test_a_server_restarted_in_the_middle_of_an_apply_loses_nothing(own_server, way, spark, monkeypatch):
-    prepare(own_server)
+@pytest.mark.light
+def test_a_server_restarted_in_the_middle_of_an_apply_loses_nothing(
+    own_server, templates, way, spark, monkeypatch
+):
+    templates.ensure(own_server)
     database = create_database(own_server, "restarted", TEMPLATE)
     with database.connect(APP, autocommit=True) as app:
         app.execute("create table orders (id int primary key, customer int, amount int)")

@@ -49,6 +49,7 @@ def moment(app):
     return sorted(rows, key=repr)
 
 
+@pytest.mark.light
 def test_a_failing_arm_keeps_the_top_at_one_version_until_it_recovers(orders, diamond, engine, app, database):
     left, right, top = diamond
     before = moment(app)

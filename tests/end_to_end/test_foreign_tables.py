@@ -10,10 +10,10 @@ from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.errors import RefreshFailed, SourceChanged
 from pgtrickle.model.stream_table import Action
-from pgtrickle.scheduler.due import COMPARE_AGAIN, due
+from pgtrickle.scheduler.policy.due import COMPARE_INTERVAL, due
 from tests.fixtures.databases import APP, TRICKLE
 from tests.fixtures.servers import SYSTEM
-from tests.scheduler.boards import board
+from tests.scheduler.states import board
 
 # the embedded PostgreSQL ships no foreign data wrapper
 pytestmark = pytest.mark.on_postgres(SYSTEM)
@@ -84,6 +84,7 @@ def test_a_stream_table_follows_a_foreign_table(orders, app, stream_table, query
     assert table.refresh().action is Action.NO_DATA
 
 
+@pytest.mark.light
 def test_stream_tables_follow_a_foreign_table_at_different_times(orders, app, stream_table, engine):
     often = stream_table("select id, amount from orders", mode="DIFFERENTIAL")
     seldom = stream_table("select customer, count(*) as n from orders group by customer")
@@ -176,7 +177,7 @@ def test_the_scheduler_looks_when_its_time_has_come(orders, app, stream_table, e
         seen = board(connection)
     (candidate,) = seen.candidates()
     assert candidate.last_refresh_at is not None
-    interval = COMPARE_AGAIN if schedule == "calculated" else COMPARE_AGAIN * 60
+    interval = COMPARE_INTERVAL if schedule == "calculated" else COMPARE_INTERVAL * 60
     graph = seen.definitions.graph
     assert not due([candidate], candidate.last_refresh_at + interval * 0.9, graph)
     assert due([candidate], candidate.last_refresh_at + interval, graph) == (candidate.id,)

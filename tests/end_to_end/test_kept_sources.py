@@ -71,6 +71,7 @@ def test_what_is_kept_ends_with_the_first_change(shop, followed, query):
     tables.after("insert into orders values (7, 2, 7)")
 
 
+@pytest.mark.light
 def test_a_table_that_was_altered_is_read_again(shop, followed, app):
     tables = followed(QUERIES[0], QUERIES[2])
     tables.after("insert into orders values (4, 2, 4)")

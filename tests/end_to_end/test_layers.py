@@ -20,6 +20,7 @@ def orders(source):
     )
 
 
+@pytest.mark.thorough
 def test_a_chain_follows_from_the_bottom_to_the_top(orders, stream_table, engine):
     bottom = stream_table("select customer, sum(amount) as total from orders group by customer")
     middle = stream_table(f"select total, count(*) as n from {bottom.name} group by total")
@@ -36,6 +37,7 @@ def test_a_chain_follows_from_the_bottom_to_the_top(orders, stream_table, engine
             table.equals_its_query()
 
 
+@pytest.mark.thorough
 def test_a_diamond_never_shows_two_versions_of_its_source(orders, stream_table, engine):
     left = stream_table("select customer, sum(amount) as total from orders group by customer")
     right = stream_table("select customer, count(*) as n from orders group by customer")
@@ -55,6 +57,7 @@ def test_a_diamond_never_shows_two_versions_of_its_source(orders, stream_table, 
     assert len(verify(engine, None)) == 3
 
 
+@pytest.mark.light
 def test_the_loop_keeps_everything_fresh(orders, stream_table, engine, app):
     names = [
         stream_table("select customer, sum(amount) as total from orders group by customer", loads=False).name,

@@ -9,12 +9,12 @@ import pytest
 
 from pgtrickle.commands.explain import explain
 from pgtrickle.commands.verify import verify
+from pgtrickle.model.settings import SparkPath
 from pgtrickle.model.stream_table import Action
-from pgtrickle.refresh.engine import Path
 from tests.end_to_end.viewed import CHANGES, viewed
 from tests.fixtures.bags import assert_same_bag
 from tests.fixtures.databases import TRICKLE
-from tests.scheduler.boards import board
+from tests.scheduler.states import board
 
 QUERIES = {
     "rows": "select * from m",
@@ -105,6 +105,7 @@ def test_a_concurrent_refresh_is_noticed(source, app, stream_table):
     assert table.refresh().action is Action.NO_DATA
 
 
+@pytest.mark.light
 def test_two_stream_tables_over_one_view_follow_it_at_different_times(shop, stream_table, admin):
     often = stream_table("select id, amount from m", mode="DIFFERENTIAL")
     seldom = stream_table("select kind, count(*) as n from m group by kind", mode="DIFFERENTIAL")
@@ -199,9 +200,11 @@ def test_a_copy_has_the_indexes_of_the_view(shop, stream_table, engine):
 
 
 def test_both_paths_on_spark_read_the_copy(shop, stream_table, engine):
-    engine.path = Path.DISTRIBUTED
+    engine.path = SparkPath.DISTRIBUTED
     table = stream_table(QUERIES["join"], mode="DIFFERENTIAL")
-    for path, statements in zip((Path.DISTRIBUTED, Path.SMALL, Path.DISTRIBUTED), CHANGES, strict=False):
+    for path, statements in zip(
+        (SparkPath.DISTRIBUTED, SparkPath.SMALL, SparkPath.DISTRIBUTED), CHANGES, strict=False
+    ):
         engine.path = path
         shop.change(*statements, "refresh materialized view m")
         assert table.refresh().action is Action.DIFFERENTIAL
@@ -216,6 +219,7 @@ def test_the_owner_sees_how_each_source_is_followed(shop, stream_table, app):
     assert rows == [("public.m", "materialized_view", "compare"), ("public.kinds", "table", "trigger")]
 
 
+@pytest.mark.light
 def test_the_scheduler_sees_that_a_view_was_refreshed(shop, stream_table, app, engine):
     table = stream_table("select id from m")
     app.execute("select pgtrickle.alter_stream_table(%s, schedule => 'calculated')", (table.name,))

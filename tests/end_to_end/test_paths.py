@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
+from pgtrickle.model.settings import SparkPath
 from pgtrickle.model.stream_table import Action
 from pgtrickle.pipeline.distributed import run_distributed
 from pgtrickle.refresh import staging
-from pgtrickle.refresh.engine import Path
 from tests.fixtures.databases import APP
 
 QUERIES = (
@@ -57,8 +57,9 @@ def items(source, app):
     return items
 
 
+@pytest.mark.light
 def test_the_distributed_path_gives_the_same_rows(items, stream_table, engine, app):
-    engine.path = Path.DISTRIBUTED
+    engine.path = SparkPath.DISTRIBUTED
     tables = [stream_table(query, mode="DIFFERENTIAL") for query in QUERIES]
     for statements in WINDOWS:
         items.change(*statements)
@@ -94,9 +95,9 @@ def test_what_is_large_goes_to_many_tasks_by_itself(items, stream_table, engine,
 
 
 def test_tables_loaded_on_one_path_go_on_on_the_other(items, stream_table, engine):
-    engine.path = Path.DISTRIBUTED
+    engine.path = SparkPath.DISTRIBUTED
     tables = [stream_table(query, mode="DIFFERENTIAL") for query in QUERIES[:2]]
-    for path, statements in zip((Path.SMALL, Path.DISTRIBUTED), WINDOWS, strict=True):
+    for path, statements in zip((SparkPath.SMALL, SparkPath.DISTRIBUTED), WINDOWS, strict=True):
         engine.path = path
         items.change(*statements)
         for table in tables:
@@ -137,6 +138,7 @@ def _versions(app, table) -> set[tuple[object, ...]]:
         return set(app.execute(f"select xmin::text, ctid::text, t::text from {table.name} t").fetchall())
 
 
+@pytest.mark.light
 @pytest.mark.parametrize(
     "query",
     [

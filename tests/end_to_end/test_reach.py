@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pgtrickle.apply import copying
 from pgtrickle.catalog.tables import find
 from pgtrickle.changes import memory
 from pgtrickle.model.stream_table import Action, RefreshOutcome
-from pgtrickle.refresh import differential, staging
+from pgtrickle.refresh import differential, reaches, staging
 from pgtrickle.refresh.story import refresh_all
 
 QUERIES = {
@@ -81,6 +83,7 @@ def test_whatever_is_reached_the_rows_are_right(facts, stream_table, engine, mon
     assert "spread over tasks, since it reaches more than 3 rows" in outcome.reason
 
 
+@pytest.mark.light
 def test_tables_that_go_together_are_bounded_too(facts, stream_table, engine, monkeypatch):
     """Nobody else sees what they read, so the driver passes it on in portions."""
     below = stream_table("select id, dim, amount from facts", name="below", mode="DIFFERENTIAL")
@@ -195,3 +198,86 @@ def test_more_rows_than_parameters_should_have_are_copied(facts, stream_table, e
         refresh_all(engine, ids, initiated_by="test", waits=True)
         for table in tables:
             table.equals_its_query()
+
+
+@pytest.fixture
+def copied_rows(monkeypatch):
+    """How many rows the driver has read up to now, those included that it gave back."""
+    counted = [0]
+    add = memory.Holding.add
+
+    def counting(self, part, values=None):
+        counted[0] += part.num_rows
+        add(self, part, values)
+
+    monkeypatch.setattr(memory.Holding, "add", counting)
+    return lambda: counted[0]
+
+
+def test_a_change_that_always_reaches_too_much_is_not_read_up_to_the_limit_each_time(
+    source, stream_table, engine, monkeypatch, copied_rows
+):
+    monkeypatch.setattr(staging, "FEW_PAGES", 1)
+    source("dims(id int primary key, name text)", rows=[(n, f"name {n}") for n in (3, 4)])
+    facts = source("facts(id int primary key, dim int, amount int)")
+    facts.change(
+        "insert into facts select n, case when n <= 100 then 3 else 4 end, n % 100"
+        " from generate_series(1, 20000) n",
+        "create index on facts (dim)",
+        "analyze facts",
+    )
+    joined = stream_table("select f.id, f.amount, d.name from facts f join dims d on d.id = f.dim")
+    engine.large_reach = 5_000
+
+    def follow(dim: int) -> tuple[int, str]:
+        before = copied_rows()
+        facts.change(f"update dims set name = name || '!' where id = {dim}")
+        reason = joined.refresh().reason
+        joined.equals_its_query()
+        return copied_rows() - before, reason
+
+    first = [follow(4) for _ in range(reaches.SURE_AFTER)]
+    assert all(rows > 5_000 and "spread over tasks" in reason for rows, reason in first), first
+    then = [follow(4) for _ in range(2)]
+    assert all(rows < 100 and "like the last 3 that were measured" in reason for rows, reason in then), then
+    # the way back: now and then it is measured, and then it is known again
+    engine.reaches._known.put(*_relied_on(engine, reaches.TRY_AGAIN_AFTER))
+    rows, reason = follow(4)
+    assert rows > 5_000
+    assert "like the last" not in reason
+    assert "like the last 4" in follow(4)[1]
+    engine.reaches._known.put(*_relied_on(engine, reaches.TRY_AGAIN_AFTER))
+    assert "spread" not in follow(3)[1]
+    rows, reason = follow(4)
+    assert rows > 5_000
+    assert "like the last" not in reason
+
+
+def _relied_on(engine, times):
+    ((key, known),) = engine.reaches._known._entries.items()
+    return key, replace(known, relied_on=times)
+
+
+def test_tables_that_go_together_leave_out_one_that_always_reaches_too_much(
+    facts, stream_table, engine, monkeypatch, copied_rows
+):
+    below = stream_table("select id, dim, amount from facts", name="below", mode="DIFFERENTIAL")
+    above = stream_table(
+        "select b.id, b.amount, d.name from below b join dims d on d.id = b.dim", mode="DIFFERENTIAL"
+    )
+    monkeypatch.setattr(memory, "FREE", 0)
+    monkeypatch.setattr("pgtrickle.changes.kept.MAX_ROWS", 1)
+    engine.memory_limit = 6_000
+    with engine.connection() as connection:
+        ids = [find(connection, table.name).id for table in (below, above)]
+    read = []
+    for number in range(reaches.SURE_AFTER + 1):
+        before = copied_rows()
+        facts.change(f"update dims set name = name || '!' where id = {1 + number % 3}")
+        *_, last = refresh_all(engine, ids, initiated_by="test", waits=True)
+        read.append(copied_rows() - before)
+        above.equals_its_query()
+        assert isinstance(last, RefreshOutcome)
+        reason = last.reason
+    assert "like the last 3 that were measured" in reason
+    assert read[-1] < min(read[:-1]) / 2

@@ -9,10 +9,11 @@ import pytest
 from pgtrickle.commands.look import sidecars
 from pgtrickle.commands.verify import verify
 from pgtrickle.embedded import SUPERUSER
+from pgtrickle.model.settings import WORKER_POOL_SIZE
 from pgtrickle.model.stream_table import Action
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.scheduler import loop
-from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, Database, create_database, prepare
+from pgtrickle.scheduler.service import loop
+from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, Database, create_database
 from tests.fixtures.servers import new_server
 from tests.fixtures.sidecars import running
 from tests.fixtures.waiting import eventually
@@ -33,10 +34,10 @@ def created(app, name: str, query: str, schedule: str = "calculated") -> None:
 
 
 @pytest.fixture
-def listened(pg_version) -> Iterator[Database]:
+def listened(pg_version, templates) -> Iterator[Database]:
     """A database of a server that has no commits in two phases, as is the default of PostgreSQL."""
     with new_server(pg_version, max_prepared_transactions="0") as server:
-        prepare(server)
+        templates.ensure(server)
         yield create_database(server, "listened", TEMPLATE)
 
 
@@ -50,6 +51,7 @@ def armed(connection):
     return row[0]
 
 
+@pytest.mark.light
 def test_a_write_to_a_source_at_rest_wakes_the_sidecar(listened, spark, monkeypatch):
     engine = Engine(listened.dsn(TRICKLE), lambda: spark)
     with listened.connect(SUPERUSER, autocommit=True) as admin, listened.connect(APP, autocommit=True) as app:
@@ -84,6 +86,7 @@ def test_nobody_is_asked_for_a_wake_up_where_commits_have_two_phases(orders, app
     assert not sidecar.errors()
 
 
+@pytest.mark.light
 def test_stream_tables_created_altered_and_dropped_under_a_running_sidecar(orders, app, engine):
     with running(engine) as sidecar:
         created(app, "sums", SUMS)
@@ -121,6 +124,7 @@ def test_any_number_of_workers_keeps_everything_fresh(orders, source, app, engin
     assert len(verify(engine, None)) == 3
 
 
+@pytest.mark.light
 def test_two_sidecars_share_the_work_and_double_nothing(orders, app, engine, database, spark):
     created(app, "sums", SUMS)
     created(app, "seen", "select id, amount from orders")
@@ -137,7 +141,7 @@ def test_two_sidecars_share_the_work_and_double_nothing(orders, app, engine, dat
             status = app.execute(
                 "select sidecars, quota from pgtrickle.worker_allocation_status()"
             ).fetchone()
-        assert status == (2, 2 * loop.WORKERS)
+        assert status == (2, 2 * WORKER_POOL_SIZE.default)
         assert not first.errors()
         assert not second.errors()
         assert len(verify(engine, None)) == 2

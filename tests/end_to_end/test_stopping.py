@@ -17,6 +17,7 @@ def no_spark() -> None:
     raise AssertionError("nothing here needs Spark")
 
 
+@pytest.mark.light
 def test_what_is_given_up_ends_in_whatever_thread_it_runs(database, admin):
     engine = Engine(database.dsn(TRICKLE), no_spark)  # type: ignore[arg-type]
     ended: list[str | None] = []

@@ -12,9 +12,10 @@ from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.interfaces.connecting import connect as connect_python
-from pgtrickle.model.errors import RefreshTimedOut
-from pgtrickle.model.stream_table import Status
-from pgtrickle.refresh.engine import Engine, Path
+from pgtrickle.model.errors import RefreshTimedOut, VerifyTimedOut
+from pgtrickle.model.settings import SparkPath
+from pgtrickle.model.stream_table import Action, Status
+from pgtrickle.refresh.engine import Engine
 from tests.fixtures.poolers import POOL_SIZE
 from tests.fixtures.sidecars import running
 from tests.fixtures.waiting import eventually
@@ -68,6 +69,7 @@ def test_a_query_that_runs_on_in_postgresql_is_cancelled_and_the_error_says_what
     assert standing(engine.dsn, table.name).consecutive_errors == 0
 
 
+@pytest.mark.light
 def test_an_apply_that_waits_for_ever_is_cancelled_and_nothing_is_half_applied(
     orders, stream_table, app, engine, database
 ):
@@ -93,7 +95,7 @@ def test_a_job_that_reads_for_too_long_is_cancelled_on_spark_and_in_its_tasks(
         "create function slowly(int) returns int language plpgsql immutable as"
         " 'begin perform pg_sleep(0.3); return $1; end'"
     )
-    engine = Engine(dsn, lambda: spark, Path.DISTRIBUTED, max_connections=POOL_SIZE, refresh_timeout=4)
+    engine = Engine(dsn, lambda: spark, SparkPath.DISTRIBUTED, max_connections=POOL_SIZE, refresh_timeout=4)
     app.execute("select pgtrickle.create_stream_table('slowly', 'select slowly(id) as id from orders', null)")
     with pytest.raises(RefreshTimedOut, match=r"within 4 s"):
         refresh(engine, "slowly")
@@ -133,3 +135,65 @@ def test_a_limit_is_set_in_sql_in_python_and_in_statements_and_goes_back_to_the_
     for wrong in ("soon", "-5s", "1ms", "'; drop"):
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="is not a value of refresh_timeout"):
             app.execute("select pgtrickle.alter_stream_table('totals', refresh_timeout => %s)", (wrong,))
+
+
+@pytest.fixture
+def naps(source, admin):
+    """A source whose rows take as many seconds to evaluate as they say."""
+    admin.execute(
+        "create function slept(int) returns int language plpgsql immutable as"
+        " 'begin perform pg_sleep($1); return $1; end'"
+    )
+    return source("naps(id int primary key, seconds int)", rows=[(1, 0)])
+
+
+def test_a_comparison_that_takes_too_long_is_cancelled_and_blames_nobody(
+    naps, stream_table, admin, engine, database
+):
+    table = stream_table("select id, slept(seconds) as seconds from naps", mode="DIFFERENTIAL")
+    naps.change("insert into naps values (2, 4)")
+    table.refresh()
+    began = time.monotonic()
+    with pytest.raises(VerifyTimedOut) as raised:
+        verify(engine, table.name, 1.0)
+    assert time.monotonic() - began < 4
+    assert raised.value.message == (
+        f"the comparison of public.{table.name} with its query did not finish within 1 s;"
+        " it was evaluating the query in PostgreSQL, and was cancelled"
+    )
+    eventually(lambda: active(admin) == 0)
+    found = standing(engine.dsn, table.name)
+    assert (found.status, found.consecutive_errors, found.repairs) == (Status.ACTIVE, 0, 0)
+    assert len(verify(engine, table.name, None)) == 1
+
+
+def test_a_comparison_that_has_to_follow_an_endless_query_first_is_cancelled_too(
+    orders, stream_table, app, admin, engine
+):
+    orders.change("delete from orders where id >= 5")
+    table = stream_table(PAIRS, mode="FULL")
+    orders.change("insert into orders select n, 0, 0 from generate_series(5, 100) n")
+    with pytest.raises(VerifyTimedOut, match="within 1 s"):
+        verify(engine, table.name, 1.0)
+    eventually(lambda: active(admin) == 0)
+    assert standing(engine.dsn, table.name).consecutive_errors == 0
+
+
+@pytest.mark.diverges
+def test_evidence_that_takes_too_long_to_collect_does_not_keep_a_table_from_its_repair(
+    naps, stream_table, app, admin, engine
+):
+    table = stream_table("select id, slept(seconds) as seconds from naps", mode="DIFFERENTIAL")
+    naps.change("insert into naps values (2, 4)")
+    table.refresh()
+    admin.execute("set pgtrickle.applying = on")
+    admin.execute(f"delete from {table.name} where id = 1")
+    admin.execute("reset pgtrickle.applying")
+    app.execute("select pgtrickle.alter_stream_table(%s, refresh_timeout => '10s')", (table.name,))
+    naps.change("delete from naps where id = 1")
+    # the comparison would take four seconds, and so does the load
+    assert table.refresh().action is Action.REINITIALIZE
+    table.equals_its_query()
+    found = admin.execute("select unexpected, missing, repaired_at is not null from pgtrickle.pgt_repairs")
+    assert found.fetchall() == [(None, None, True)]
+    table.refresh()

@@ -10,7 +10,7 @@ from pgtrickle.apply import applying
 from pgtrickle.catalog.tables import find
 from pgtrickle.changes import reading, sharing
 from pgtrickle.model.stream_table import Action, RefreshOutcome
-from pgtrickle.pipeline import prepared
+from pgtrickle.pipeline import programs
 from pgtrickle.refresh import computing, waves
 from pgtrickle.refresh.story import Failure, refresh_all
 from tests.fixtures.stream_tables import StreamTable
@@ -73,6 +73,7 @@ def all_right(tables, results):
     assert {result.action for result in results} <= {Action.DIFFERENTIAL, Action.NO_DATA}
 
 
+@pytest.mark.light
 def test_a_chain_of_ten_follows_through_filters_joins_and_groups(orders, source, stream_table, refreshed):
     source("names(customer int primary key, name text)", rows=[(1, "a"), (2, "b"), (3, "b")])
     queries = [
@@ -197,6 +198,7 @@ def test_a_member_that_cannot_be_read_for_is_alone_to_blame(orders, stream_table
         table.equals_its_query()
 
 
+@pytest.mark.light
 def test_a_member_that_cannot_be_applied_is_undone_alone(orders, stream_table, refreshed, app):
     good = stream_table("select customer, sum(amount) as total from orders group by customer")
     bad = stream_table("select id, amount from orders")
@@ -274,7 +276,7 @@ def test_a_member_without_a_plan_yet_goes_with_those_that_have_one(orders, strea
         refreshed(tables)
     tables.append(stream_table("select amount, count(customer) as c from orders group by amount"))
     orders.change("update orders set amount = 8 where id = 1")
-    planned = counted(prepared, "plan_small")
+    planned = counted(programs, "plan_small")
     all_right(tables, refreshed(tables))
     assert len(planned) <= 1
 

@@ -93,6 +93,7 @@ def test_a_renamed_source_is_told_with_its_new_name(items, stream_table, engine,
         assert _status(admin, table) == "ERROR"
 
 
+@pytest.mark.light
 def test_a_dropped_column_is_told_and_the_others_go_on(items, stream_table, engine, admin):
     broken = stream_table("select id, note from items")
     fine = stream_table(QUERIES[1])
@@ -128,6 +129,7 @@ def _status(admin, table):
     ).fetchone()[0]
 
 
+@pytest.mark.light
 def test_a_replaced_view_or_function_is_followed(items, followed, app, admin):
     app.execute("create view low as select id, g, v from items where v < 3")
     app.execute("create view lower as select id, g from low where g > 0")

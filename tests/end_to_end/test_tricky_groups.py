@@ -58,6 +58,7 @@ def test_sums_of_nulls_are_null_and_counts_of_nothing_are_zero(values, followed)
     tables.read_the_same()
 
 
+@pytest.mark.light
 def test_extrema_are_found_again_when_they_go(values, followed):
     tables = followed(
         "select g, min(v) as low, max(v) as top, max(n) as most, min(id) as first from t group by g",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 
+@pytest.mark.light
 def test_both_sides_of_a_join_change_in_one_window(source, followed):
     source("a(id int primary key, k int, v int)", rows=[(1, 1, 10), (2, 2, 20), (3, None, 30), (4, 4, 40)])
     source(

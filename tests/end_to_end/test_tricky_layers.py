@@ -69,6 +69,7 @@ def test_a_chain_that_is_refreshed_out_of_order_is_right_at_every_step(sales, st
         table.equals_its_query()
 
 
+@pytest.mark.light
 def test_a_diamond_never_mixes_two_versions_of_its_source(sales, stream_table, engine):
     stream_table("select shop, sum(amount) as total from sales group by shop", name="left_arm")
     stream_table(
@@ -147,6 +148,7 @@ def test_a_failing_arm_holds_the_tables_above_and_nobody_else(sales, stream_tabl
         table.equals_its_query()
 
 
+@pytest.mark.light
 def test_a_stream_table_over_a_full_one_is_differential(sales, stream_table, engine):
     query = "select id, shop, rank() over (order by amount) as r from sales"
     ranked = stream_table(query, name="ranked", mode="FULL")

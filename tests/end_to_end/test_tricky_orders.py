@@ -75,6 +75,7 @@ def test_several_rows_that_postgresql_does_not_ask_for_are_left_to_it(tables, fo
     asked.after("insert into item values (7, 1, 1, null, null)", actions=either)
 
 
+@pytest.mark.light
 def test_what_only_the_plan_of_postgresql_decides_is_recomputed(tables, followed):
     play(
         followed(

@@ -29,6 +29,7 @@ def play(tables):
     tables.stand_still()
 
 
+@pytest.mark.light
 def test_outer_joins_pad_and_unpad(both, followed):
     play(
         followed(
@@ -43,6 +44,7 @@ def test_outer_joins_pad_and_unpad(both, followed):
     )
 
 
+@pytest.mark.light
 def test_exists_and_in_keep_the_rules_of_null(both, followed):
     play(
         followed(
@@ -96,6 +98,7 @@ def test_a_scalar_subquery_with_two_rows_is_an_error_that_names_the_table(source
     tables.after("delete from q where y = 2")
 
 
+@pytest.mark.light
 def test_set_operations_count_copies_and_equal_nulls(both, followed):
     play(
         followed(
@@ -108,6 +111,7 @@ def test_set_operations_count_copies_and_equal_nulls(both, followed):
     )
 
 
+@pytest.mark.light
 def test_grouping_sets_tell_their_nulls_from_those_of_the_data(both, followed):
     play(
         followed(
@@ -118,6 +122,7 @@ def test_grouping_sets_tell_their_nulls_from_those_of_the_data(both, followed):
     )
 
 
+@pytest.mark.light
 def test_windows_follow_their_partitions(both, followed):
     play(
         followed(
@@ -134,6 +139,7 @@ def test_windows_follow_their_partitions(both, followed):
     )
 
 
+@pytest.mark.light
 def test_first_rows_follow_the_cut(both, followed):
     play(
         followed(
@@ -164,6 +170,7 @@ def test_one_table_in_many_places_drifts_nowhere(both, followed):
     )
 
 
+@pytest.mark.light
 def test_rows_enter_and_leave_as_time_passes(source, stream_table, app):
     source("t(id int primary key, at timestamptz, k int)")
     with app.transaction():

@@ -38,6 +38,7 @@ def play(tables):
     tables.stand_still()
 
 
+@pytest.mark.light
 def test_what_can_be_reached_follows_the_edges_around_cycles(edges, followed):
     play(
         followed(

@@ -46,6 +46,7 @@ def test_a_row_may_change_many_times_in_one_window(items, followed):
     tables.follow()
 
 
+@pytest.mark.light
 def test_every_kind_of_writing_statement_is_followed(items, followed, app, pg_version):
     tables = followed(*QUERIES)
     tables.after(
@@ -87,6 +88,7 @@ def test_cascades_reach_the_tables_below(source, followed):
     tables.after("delete from p")
 
 
+@pytest.mark.light
 def test_truncate_is_followed(source, followed, app):
     source("p(id int primary key, name text)", rows=[(1, "one"), (2, "two")])
     source("c(p int references p, v int)", rows=[(1, 1), (1, 2), (2, 3)])
@@ -115,6 +117,7 @@ def test_truncate_is_followed(source, followed, app):
     tables.stand_still()
 
 
+@pytest.mark.light
 def test_partitions_are_followed_as_one_table(source, followed, app):
     source("e(id int, day int, v int) partition by range (day)")
     app.execute("create table e1 partition of e for values from (0) to (10)")

@@ -30,6 +30,7 @@ def tables(items, followed):
     return followed(*QUERIES)
 
 
+@pytest.mark.light
 def test_writers_that_commit_in_another_order_than_they_began_lose_nothing(tables, connect):
     first, second, third = connect(APP), connect(APP), connect(APP)
     first.execute("update items set v = 1 where id = 1")
@@ -86,6 +87,7 @@ def test_what_is_rolled_back_leaves_no_trace(tables, connect):
     tables.follow()
 
 
+@pytest.mark.light
 def test_a_two_phase_commit_is_followed_when_it_is_finished(tables, connect, app):
     for name, statement in (
         ("kept", "delete from items where id = 1"),
@@ -145,6 +147,7 @@ def test_a_first_load_loses_no_change_of_a_writer_under_way(items, stream_table,
         table.equals_its_query()
 
 
+@pytest.mark.light
 def test_two_engines_on_one_database_follow_each_change_once(tables, dsn, spark, items):
     other = Engine(dsn, lambda: spark)
     try:

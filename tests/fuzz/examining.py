@@ -10,7 +10,7 @@ import psycopg
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.stream_table import RefreshMode
-from pgtrickle.plan.compiled import regenerated
+from pgtrickle.plan.compile import regenerated
 from tests.fixtures.databases import TEMPLATE, Templates, create_database
 from tests.fixtures.servers import EMBEDDED, new_server
 from tests.fuzz.ground import TIMEOUT

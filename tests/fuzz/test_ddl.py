@@ -11,14 +11,12 @@ from tests.fuzz.ddl.playing import Finding
 from tests.fuzz.ddl.running import run, shrunk
 from tests.fuzz.ddl.statements import APP, Step, drawn_batches
 
-SECONDS = 40
-
 
 @pytest.mark.slow
-@pytest.mark.timeout(SECONDS + 240)
-def test_random_ddl_leaves_every_stream_table_right_or_with_a_reason(server, templates, spark):
+@pytest.mark.fuzz
+def test_random_ddl_leaves_every_stream_table_right_or_with_a_reason(server, templates, spark, fuzz_seconds):
     templates.ensure(server)
-    found = run(server, spark, 1, seconds=SECONDS, shrink_seconds=30, failures=1, tell=lambda _: None)
+    found = run(server, spark, 1, seconds=fuzz_seconds, shrink_seconds=30, failures=1, tell=lambda _: None)
     assert not found, "\n".join(map(str, found))
 
 

@@ -19,26 +19,28 @@ from tests.fuzz.running import run
 from tests.fuzz.shrinking import script, shrunk
 from tests.fuzz.simplifying import simpler
 
-SECONDS = 75
 SEED = 1
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(SECONDS + 240)
-def test_random_stream_tables_equal_their_queries_after_every_window(database, engine):
+@pytest.mark.fuzz
+def test_random_stream_tables_equal_their_queries_after_every_window(database, engine, fuzz_seconds):
     with ground(database, engine) as ready:
-        tally = run(
-            partial(play, ready), SEED, seconds=SECONDS, shrink_seconds=60, failures=1, tell=lambda _: None
-        )
+        player = partial(play, ready)
+        tally = run(player, SEED, seconds=fuzz_seconds, shrink_seconds=60, failures=1, tell=lambda _: None)
     assert not tally.stories, "\n".join(tally.stories)
     assert tally.followed > 10
 
 
-@pytest.mark.timeout(120)
-def test_the_operators_of_random_queries_give_the_rows_of_the_queries():
-    with own_analyst() as analyst:
+@pytest.mark.slow
+@pytest.mark.fuzz
+@pytest.mark.own_server
+def test_the_operators_of_random_queries_give_the_rows_of_the_queries(fuzz_seconds, pytestconfig):
+    with own_analyst(pytestconfig.getoption("--pg")) as analyst:
         player = partial(examine, analyst)
-        tally = run(player, SEED, seconds=20, shrink_seconds=30, failures=1, tell=lambda _: None)
+        tally = run(
+            player, SEED, seconds=fuzz_seconds / 2, shrink_seconds=30, failures=1, tell=lambda _: None
+        )
     assert not tally.stories, "\n".join(tally.stories)
     assert tally.followed > 10
 

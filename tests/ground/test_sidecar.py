@@ -11,7 +11,7 @@ from pgtrickle.catalog.dependencies import ground_state
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.stream_table import Action
 from pgtrickle.refresh.story import refresh
-from pgtrickle.scheduler.ground_watch import WATCH_SECONDS
+from pgtrickle.scheduler.service.ground_watch import WATCH_SECONDS
 from tests.fixtures.bags import assert_same_bag
 from tests.fixtures.sidecars import running
 from tests.fixtures.waiting import eventually

@@ -15,6 +15,8 @@ from pgtrickle.interfaces.demo.shop import EXAMPLES
 
 
 @pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.own_server
 def test_the_demonstration_follows_verifies_and_leaves_nothing_behind():
     directory = Path(tempfile.mkdtemp(prefix="pgtrickle-test-"))
     directory.chmod(0o755)

@@ -6,8 +6,8 @@ import pytest
 
 import pgtrickle
 from pgtrickle.changes.memory import LEAST, SHARE
-from pgtrickle.interfaces.environment import memory_limit_of
 from pgtrickle.model.errors import CommandRefused
+from pgtrickle.model.settings import MEMORY_LIMIT
 from tests.fixtures.databases import TRICKLE
 
 
@@ -15,13 +15,14 @@ from tests.fixtures.databases import TRICKLE
     ("text", "size"), [("512MB", 512 << 20), ("2g", 2 << 30), (" 64 MiB ", 64 << 20), (3_000_000, 3_000_000)]
 )
 def test_a_size_has_a_unit_or_is_in_bytes(text, size):
-    assert memory_limit_of(text) == size
+    assert MEMORY_LIMIT.value(str(text)) == size
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "0", "500kB", "1.5GB", "2 GB of it"])
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(CommandRefused, match="not a size"):
-        memory_limit_of(text)
+    with pytest.raises(CommandRefused, match="memory_limit is") as refusal:
+        MEMORY_LIMIT.value(text)
+    assert "a size of at least 1 MB" in (refusal.value.hint or "")
 
 
 def test_a_sidecar_tells_a_bad_limit_before_it_starts_spark(cli, monkeypatch):

@@ -16,6 +16,7 @@ from tests.fixtures.databases import TRICKLE
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 def test_the_sidecar_follows_until_sigterm_and_keeps_its_password(database, source, app):
     orders = source("orders(id int primary key, amount int)", rows=[(1, 10)])
     app.execute("select pgtrickle.create_stream_table('total', 'select sum(amount) as total from orders')")
@@ -49,6 +50,7 @@ def test_the_sidecar_follows_until_sigterm_and_keeps_its_password(database, sour
     assert (followed["action"], followed["rows_inserted"], followed["error"]) == ("DIFFERENTIAL", 1, None)
     assert rows == [(15,)]
     assert process.returncode == 0
+    assert "small changes computed in place: yes" in err
     assert "connected directly, with at most 10 connections" in err
     assert err.splitlines()[-1] == "Stopped."
     assert any("java" in title for title in titles)

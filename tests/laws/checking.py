@@ -1,4 +1,4 @@
-"""Checks the three things that hold of a bound tree: see `pgtrickle.plan.restriction.binding`."""
+"""Checks the three things that hold of a bound tree: see `pgtrickle.plan.passes.bind.binding`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from hypothesis import assume
 
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.clock import has_clock
+from pgtrickle.plan.expressions.clock import has_clock
 from pgtrickle.plan.operators import Operator, Scan
-from pgtrickle.plan.restriction import EVERYTHING, Binding, Want
+from pgtrickle.plan.passes.bind import Binding
+from pgtrickle.plan.rules.needs import EVERYTHING, Need
 from tests.laws.ends import Rows, both_ends, change, end
 from tests.laws.groups import MoreThanOneRow
 from tests.laws.reading import Reader, Table, remembered
@@ -28,7 +29,7 @@ GIVEN = "given"
 class Needed:
     """Needs, and the keys that they are about."""
 
-    wants: tuple[Want, ...] = ()
+    wants: tuple[Need, ...] = ()
     keys: tuple[Row, ...] = ()
 
     @property
@@ -42,7 +43,7 @@ class Needed:
         """Whether the row is needed."""
         return any(self._wanted(want, op, row) for want in self.wants)
 
-    def _wanted(self, want: Want, op: Operator, row: Row) -> bool:
+    def _wanted(self, want: Need, op: Operator, row: Row) -> bool:
         if want.providers is None:
             return True
         found = tuple(row[i] for i in positions(op, want.columns))

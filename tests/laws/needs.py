@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.reads import KeyColumns
-from pgtrickle.plan.restriction import Want
+from pgtrickle.plan.rules.needs import Need
 from tests.laws.checking import GIVEN, Needed
 from tests.laws.sources import BOOLEAN, values
 
@@ -24,8 +24,8 @@ def needs(draw: st.DrawFn, op: Operator) -> Needed:
 
 
 @st.composite
-def _wants(draw: st.DrawFn, op: Operator) -> Want:
+def _wants(draw: st.DrawFn, op: Operator) -> Need:
     columns = draw(st.lists(st.sampled_from(op.columns), max_size=2, unique=True)) if op.columns else []
     fields = tuple(f"k{n + 2 * (c.type is BOOLEAN)}" for n, c in enumerate(columns))
     is_null_safe = bool(columns) and draw(st.booleans())
-    return Want(tuple(c.name for c in columns), (KeyColumns(GIVEN, fields),), is_null_safe)
+    return Need(tuple(c.name for c in columns), (KeyColumns(GIVEN, fields),), is_null_safe)

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
-from pgtrickle.plan.clock import CLOCK
-from pgtrickle.plan.lowering.postgres import leaf_name, postgres_sql
+from pgtrickle.plan.expressions.clock import CLOCK
 from pgtrickle.plan.operators import Answer, Leaf, Operator
+from pgtrickle.plan.passes.bind import answers
+from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.reads import Lookup, Part, Read, ReadKind, Version
-from pgtrickle.plan.restriction import answers
+from pgtrickle.plan.rules.bound import relation_name
 from tests.laws.expressions import Named, meaning
 from tests.laws.rows import Row
 from tests.laws.zsets import Bags, World, ZSet, folded, minus, over_leaves
@@ -130,7 +131,7 @@ class Reader:
                 assert constant.query is not None
                 return over_leaves(self.queries[constant.query], rows_of)
             assert isinstance(leaf, Leaf)
-            return parts[leaf_name(leaf.scan)]
+            return parts[relation_name(leaf.scan)]
 
         return over_leaves(self.queries[read.query], rows_of)
 

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from pgtrickle.changes.inputs import merged
 from pgtrickle.changes.reading import fields_of, has_weight
-from pgtrickle.plan.lowering.spark import _LOWERINGS, change_sql, input_sql, spark_sql
 from pgtrickle.plan.operators import Answer, Leaf
+from pgtrickle.plan.passes.bind import Binding
+from pgtrickle.plan.passes.bind.reads import inputs_of
+from pgtrickle.plan.passes.spark_sql import change_sql, input_sql, spark_sql
 from pgtrickle.plan.reads import AGAIN, WEIGHT, Read, Role
-from pgtrickle.plan.restriction import EVERYTHING, Binding
-from pgtrickle.plan.restriction.reading import inputs_of
+from pgtrickle.plan.rules import RULES
+from pgtrickle.plan.rules.needs import EVERYTHING
 from pgtrickle.postgres.arrow import arrow_schema
 from tests.laws.checking import GIVEN, clocked, truths
 from tests.laws.ends import LOWERINGS, Rows, both_ends, change, end
@@ -25,7 +27,7 @@ from tests.laws.zsets import minus
 
 
 def test_the_laws_know_every_operator_that_spark_computes():
-    assert {*LOWERINGS, Leaf, Answer} == set(_LOWERINGS)
+    assert {*LOWERINGS, Leaf, Answer} == {kind for kind, rule in RULES.items() if rule.spark_sql}
 
 
 @settings(max_examples=50, deadline=None)

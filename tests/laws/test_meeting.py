@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import Aggregate, GroupKey, Join, Mark, Operator, OuterJoin
-from pgtrickle.plan.restriction import Binding
+from pgtrickle.plan.passes.bind import Binding
 from tests.laws.checking import check
 from tests.laws.needs import needs
 from tests.laws.parts import Names, call, calls, integers, result, scan

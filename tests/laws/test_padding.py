@@ -8,7 +8,7 @@ import pytest
 
 from pgtrickle.plan.operators import Aggregate, Distinct, GroupKey, Operator, OuterJoin, Scan
 from pgtrickle.plan.reads import KeyColumns
-from pgtrickle.plan.restriction import Want
+from pgtrickle.plan.rules.needs import Need
 from tests.laws.checking import GIVEN, Needed, check
 from tests.laws.parts import Names, call, expression, scan
 from tests.laws.rows import Row
@@ -37,7 +37,7 @@ def world(left: list[Row], right: list[Row], new_left: list[Row], new_right: lis
 
 def rows_with_null(column: str) -> Needed:
     """The need for rows in which a column is null."""
-    return Needed((Want((column,), (KeyColumns(GIVEN, ("k0",)),), True),), ((None,),))
+    return Needed((Need((column,), (KeyColumns(GIVEN, ("k0",)),), True),), ((None,),))
 
 
 @pytest.mark.parametrize("keeps_right", [False, True])

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pgtrickle.plan.operators import Operator
-from pgtrickle.plan.pruning import pruned
+from pgtrickle.plan.passes.prune import prune
 from tests.laws.checking import check, truths
 from tests.laws.sources import used, worlds
 from tests.laws.trees import trees
@@ -26,7 +26,7 @@ def needed(draw: st.DrawFn, op: Operator) -> list[str]:
 @given(data=st.data(), op=trees())
 def test_pruning_never_changes_the_bag_of_needed_columns(data, op):
     names = data.draw(needed(op))
-    less = pruned(op, names)
+    less = prune(op, names)
     assert set(names) <= less.names <= op.names
     world = data.draw(worlds(used(op)))
     for whole, part in zip(truths(op, world), truths(less, world), strict=True):
@@ -36,11 +36,11 @@ def test_pruning_never_changes_the_bag_of_needed_columns(data, op):
 @law
 @given(data=st.data(), op=trees())
 def test_what_is_left_by_pruning_keeps_the_laws(data, op):
-    check(pruned(op, data.draw(needed(op))), data.draw(worlds(used(op))))
+    check(prune(op, data.draw(needed(op))), data.draw(worlds(used(op))))
 
 
 @law
 @given(data=st.data(), op=trees())
 def test_pruning_twice_is_pruning_once(data, op):
     names = data.draw(needed(op))
-    assert pruned(pruned(op, names), names) == pruned(op, names)
+    assert prune(prune(op, names), names) == prune(op, names)

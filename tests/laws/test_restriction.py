@@ -14,10 +14,9 @@ from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import Aggregate, GroupKey, Join, Mark, Nothing, Operator, OuterJoin, UnionAll
+from pgtrickle.plan.passes.bind import Binding
+from pgtrickle.plan.properties import is_padded, reads_holding
 from pgtrickle.plan.reads import Read, ReadKind
-from pgtrickle.plan.restriction import Binding
-from pgtrickle.plan.restriction.passing import padded
-from pgtrickle.plan.restriction.tracing import traced
 from tests.laws.checking import GIVEN, truths
 from tests.laws.ends import both_ends
 from tests.laws.needs import needs
@@ -39,8 +38,8 @@ def test_traced_reads_hold_every_key_that_the_rows_have(data, op, more):
     names = data.draw(st.lists(st.sampled_from([c.name for c in op.columns]), min_size=1, max_size=2))
     binding = Binding(world.changed | more)
     with remembered() as queries:
-        bound = binding.bound(op, needed.wants)
-    providers = traced(bound, tuple(names))
+        bound = binding.bind(op, needed.wants)
+    providers = reads_holding(bound, tuple(names))
     if providers is None:
         return
     tables = Reader(world, queries, tables={GIVEN: needed.table}).read_all(tuple(binding._reads.all))
@@ -48,7 +47,7 @@ def test_traced_reads_hold_every_key_that_the_rows_have(data, op, more):
     found = {tuple(row[i] for i in places) for row, weights in both_ends(bound, tables) if weights != (0, 0)}
     held = {key for p in providers for key in tables[p.read].keys(p.fields)}
     for key in found - held:
-        assert any(v is None and padded(op, name) for v, name in zip(key, names, strict=True))
+        assert any(v is None and is_padded(op, name) for v, name in zip(key, names, strict=True))
 
 
 @law

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pgtrickle.model.source import Source
 from pgtrickle.plan.operators import Filter, Join, Operator
-from pgtrickle.plan.unique_keys import unique_columns
+from pgtrickle.plan.targets.unique_key import unique_columns
 from tests.laws.parts import Names, conditions, scan, scans
 from tests.laws.rows import Row, respects
 from tests.laws.sources import rows_of, source

@@ -31,7 +31,6 @@ from pgtrickle.plan.operators import (
     Values,
     Window,
 )
-from pgtrickle.plan.trees import with_children
 from tests.laws.parts import (
     Names,
     call,
@@ -65,7 +64,7 @@ def placements(draw: st.DrawFn, op: Operator) -> Operator:
     """The tree with some parts evaluated by PostgreSQL, and all that Spark has no word for."""
     if isinstance(op, ONLY_IN_POSTGRES) or draw(st.sampled_from([False] * 7 + [True])):
         return Evaluated(op, "it was drawn")
-    return with_children(op, tuple(draw(placements(child)) for child in op.children))
+    return op.with_children(tuple(draw(placements(child)) for child in op.children))
 
 
 @st.composite

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pgtrickle.pipeline import prepared
+from pgtrickle.pipeline import programs as caching
 from pgtrickle.pipeline.distributed import StagingTarget
-from pgtrickle.pipeline.kept_plan import KeptPlan, kept_plan
+from pgtrickle.pipeline.jvm.cached_plan import CachedPlan, plan_in_driver
 
 Staging = Callable[[str], StagingTarget]
 
@@ -36,11 +36,11 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The programs that have been planned since, to be kept."""
     programs: list[str] = []
 
-    def plan(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Table]) -> KeptPlan | None:
+    def plan(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Table]) -> CachedPlan:
         programs.append(spark_sql)
-        return kept_plan(session, spark_sql, inputs)
+        return plan_in_driver(session, spark_sql, inputs)
 
-    monkeypatch.setattr(prepared, "kept_plan", plan)
+    monkeypatch.setattr(caching, "plan_in_driver", plan)
     return programs
 
 

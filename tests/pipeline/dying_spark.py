@@ -22,6 +22,7 @@ from pgtrickle.commands.refresh import SPARK_SECONDS, refresh
 from pgtrickle.commands.verify import verify
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.model.errors import SparkLost
+from pgtrickle.model.settings import Settings
 from pgtrickle.model.stream_table import Action
 from pgtrickle.pipeline import supply, suspects
 from pgtrickle.pipeline.session import Spark, adopt, open_spark
@@ -157,7 +158,7 @@ def below_a_sidecar(engine: Engine, app: psycopg.Connection) -> dict[str, Any]:
 def below_a_given_session(engine: Engine, app: psycopg.Connection) -> dict[str, Any]:
     """What Python's interface does with a session that was given to it, once that has died."""
     given = engine.spark.small
-    with Trickle(engine.dsn, lambda: adopt(given)) as trickle:
+    with Trickle(Settings(dsn=engine.dsn), lambda: adopt(given)) as trickle:
         app.execute("insert into orders values (1003, 3, 3)")
         first = trickle.refresh("totals").action
         deaths = engine.supply.deaths

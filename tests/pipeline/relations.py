@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from pgtrickle.model.carrier import Carrier, Field
+from pgtrickle.model.carrier import Carrier, Field, PlainType
 
 ORDERS = pa.table(
     {
@@ -29,7 +29,7 @@ from o join c on o.customer = c.id group by c.region"""
 
 
 def field(name: str, spark_type: str) -> Field:
-    return Field(name, Carrier("text", spark_type, "{}", "{}", True, True))
+    return Field(name, Carrier("text", PlainType(spark_type), "{}", "{}", True, True))
 
 
 def rows_of(table: pa.Table) -> list[tuple[object, ...]]:

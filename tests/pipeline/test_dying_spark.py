@@ -15,6 +15,7 @@ from tests.pipeline.dying_spark import DEATHS
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 @pytest.mark.timeout(900)
 def test_spark_that_dies_at_any_step_is_started_again_and_every_table_stays_exact(source, app, database, dsn):
     source(
@@ -51,7 +52,7 @@ def test_spark_that_dies_at_any_step_is_started_again_and_every_table_stays_exac
     assert not waiting["totals was refreshed"]
     lost, returned = waiting["told"]
     assert lost == "PGT-J003"
-    assert "Spark is there again" in returned
+    assert "Spark is back" in returned
     assert "the Spark session that was given to pgtrickle has ended" in found["given"].pop("told")
     assert found["given"] == {"first": "DIFFERENTIAL", "then": "DIFFERENTIAL"}
     assert found["states"] == {"totals": ["ACTIVE", 0], "whole": ["ACTIVE", 0]}

@@ -57,6 +57,7 @@ def test_the_two_sessions_plan_differently(spark):
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 def test_an_interrupt_reaches_us_first_and_nothing_is_left(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", WAITS_FOR_AN_INTERRUPT],

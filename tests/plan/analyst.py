@@ -14,8 +14,8 @@ from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context, Definition
 from pgtrickle.plan.analysis.query import Block, analysed, parse
-from pgtrickle.plan.lowering.postgres import postgres_sql
-from pgtrickle.plan.pruning import as_written
+from pgtrickle.plan.passes.postgres_sql import postgres_sql
+from pgtrickle.plan.passes.prune import prune_as_written
 from pgtrickle.postgres.introspect import (
     aggregate_names,
     canonical,
@@ -153,7 +153,7 @@ def evaluated(block: Block) -> str:
     assert not block.is_total
     listed = ", ".join(f"({expression.sql})" for _, expression in block.outputs)
     needed = {name for _, expression in block.outputs for name in expression.columns}
-    return f"select {listed} from ({postgres_sql(as_written(block.operator, needed))}) as t"
+    return f"select {listed} from ({postgres_sql(prune_as_written(block.operator, needed))}) as t"
 
 
 def named_queries(directory: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ import psycopg
 
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Definition
-from pgtrickle.plan.compiled import Compiled, compiled
+from pgtrickle.plan.compile import Compiled, compiled
 from pgtrickle.postgres.introspect import (
     aggregate_names,
     canonical,

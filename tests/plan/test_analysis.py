@@ -11,9 +11,9 @@ import pytest
 
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import UnsupportedQuery
-from pgtrickle.plan.analysis import limits
+from pgtrickle.plan import limits
 from pgtrickle.plan.analysis.parsing import parse
-from pgtrickle.plan.compiled import regenerated
+from pgtrickle.plan.compile import regenerated
 from pgtrickle.plan.operators import Join, Mark, OuterJoin, Single, Top, Window
 from tests.fixtures.databases import TEMPLATE, create_database, drop_database
 from tests.plan.analyst import SETUP, Analyst, evaluated, named_queries

@@ -19,7 +19,6 @@ from pgtrickle.postgres.arrow import read_arrow
 from pgtrickle.postgres.introspect import expression_types
 from tests.plan.values import NASTY
 
-_CARRIED = {"int": "integer", "string": "text", "double": "double precision", "float": "real"}
 SCALED = {"numeric(12,2)": ["0", "1.5", "-9999999999.99", "0.01"], "integer": ["-2147483648", "7"]}
 
 
@@ -38,8 +37,7 @@ class Column:
 
     def restored(self, carrier: Carrier, values: list[Any]) -> list[Any]:
         """Whether each value is the one it was, and its text."""
-        base = carrier.spark.partition("(")[0]
-        form = carrier.input_type or {**_CARRIED, "decimal": "numeric"}.get(base, base)
+        form = carrier.input_type or carrier.form.postgres.partition("(")[0]
         return self.connection.execute(
             f"select held.v::text, back.v::text from (select {carrier.restored('c')} as v, n"
             f" from unnest(%s::{form}[]) with ordinality as u(c, n)) back join held using (n) order by n",

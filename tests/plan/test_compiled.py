@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgtrickle.model.errors import UnsupportedQuery
-from pgtrickle.plan.explaining import missing_indexes
+from pgtrickle.plan.explain import missing_indexes
 from pgtrickle.plan.program import Merge, MergedGroups, RowsTarget
 from pgtrickle.plan.reads import ReadKind, Version
 from tests.plan.queries import compile_query

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgtrickle.model.errors import UnsupportedQuery
-from pgtrickle.plan.explaining import explanation
+from pgtrickle.plan.explain import explanation
 from tests.plan.cases import GOLDEN, Case, cases
 from tests.plan.queries import compile_query
 

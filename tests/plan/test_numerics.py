@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from pgtrickle.plan.numerics import Numeric, numeric_of
+from pgtrickle.plan.expressions.numerics import Numeric, numeric_of
 from pgtrickle.postgres.introspect import expression_types
 
 COLUMNS = {

@@ -12,7 +12,7 @@ import pytest
 
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import UnsupportedQuery
-from pgtrickle.plan.analysis import limits
+from pgtrickle.plan import limits
 from tests.fixtures.databases import TEMPLATE, create_database, drop_database
 from tests.plan.analyst import SETUP
 from tests.plan.queries import compile_query

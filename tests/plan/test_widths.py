@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from pgtrickle.model.carrier import INT as SPARK_INT
 from pgtrickle.model.carrier import Carrier, Field
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.plan.program import Merge, MergedGroups, Output, ReplacedGroups, RowsTarget, Slot, Target
 from pgtrickle.plan.targets.widths import require_room
 
-INT = Carrier("integer", "int", "({})", "({})::integer", equality=True, ordering=True)
+INT = Carrier("integer", SPARK_INT, "({})", "({})::integer", equality=True, ordering=True)
 
 
 def fields(count: int) -> tuple[Field, ...]:

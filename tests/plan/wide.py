@@ -8,7 +8,7 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Definition
-from pgtrickle.plan.compiled import compiled, regenerated
+from pgtrickle.plan.compile import compiled, regenerated
 from pgtrickle.plan.program import Program
 
 INTEGER = PgType("integer", "integer", "b", "N")

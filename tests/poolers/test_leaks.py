@@ -13,7 +13,8 @@ from pgtrickle.commands.install import install
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.run import run
 from pgtrickle.commands.verify import verify
-from pgtrickle.refresh.engine import Engine, Path
+from pgtrickle.model.settings import SparkPath
+from pgtrickle.refresh.engine import Engine
 from tests.fixtures.databases import APP, TRICKLE
 from tests.fixtures.poolers import POOL_SIZE, new_pooler
 from tests.fixtures.waiting import eventually
@@ -71,7 +72,7 @@ def _use_everything(through, mine, spark, orders):
     engine = Engine(through, lambda: spark, max_connections=POOL_SIZE)
     try:
         assert engine.pool.is_pooled
-        for path in (Path.DISTRIBUTED, Path.SMALL):
+        for path in (SparkPath.DISTRIBUTED, SparkPath.SMALL):
             engine.path = path
             for table in ("totals", "rows", "top", "odd", "above"):
                 refresh(engine, table)

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgtrickle.model.carrier import Carrier, Field
+from pgtrickle.model.carrier import Carrier, DecimalType, Field, PlainType
 from pgtrickle.postgres.arrow import arrow_schema, read_arrow, write_batches
 
 VALUES = {
@@ -59,8 +59,12 @@ VALUES = {
 }
 
 
+DECIMALS = {form.spark: form for form in (DecimalType(12, 2), DecimalType(38, 0), DecimalType(5, 1))}
+
+
 def field(name: str, spark_type: str, pg_type: str = "text") -> Field:
-    return Field(name, Carrier(pg_type, spark_type, "{}", "{}", True, True))
+    form = DECIMALS.get(spark_type) or PlainType(spark_type)
+    return Field(name, Carrier(pg_type, form, "{}", "{}", True, True))
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import ConnectionFailed, NoConnectionFree, TooFewConnections
+from pgtrickle.model.settings import Pooling
 from pgtrickle.postgres.connection import connect
 from pgtrickle.postgres.pool import FOR_TASKS, LEAST, Pool
-from pgtrickle.postgres.pooling import Pooling
 from pgtrickle.refresh.spreading import spread
 from tests.fixtures.databases import APP, TRICKLE
 from tests.fixtures.poolers import new_pooler

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pgtrickle.model.settings import Pooling
 from pgtrickle.postgres.pool import Pool
-from pgtrickle.postgres.pooling import Pooling
 from pgtrickle.postgres.temp_files import TempFiles
 
 

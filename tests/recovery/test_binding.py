@@ -6,11 +6,12 @@ import psycopg
 import pytest
 
 from pgtrickle.catalog.dependencies import forget_dropped
+from pgtrickle.catalog.install import uninstall
 from pgtrickle.commands import look
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.repair import repair
 from pgtrickle.embedded import SUPERUSER
-from pgtrickle.model.errors import SourceChanged
+from pgtrickle.model.errors import CommandRefused, SourceChanged
 from pgtrickle.model.stream_table import Status
 from tests.fixtures.databases import APP, TRICKLE
 from tests.recovery.conftest import Shop, run_tool
@@ -77,6 +78,26 @@ def test_a_table_that_is_not_ours_stays_when_its_stream_table_is_dropped(shop: S
         app.execute("select pgtrickle.drop_stream_table('regions')")
     assert said == ["table public.regions stays: it is not the one that pgtrickle created"]
     assert shop.ask("select * from regions") == [(1,)]
+
+
+def test_a_table_that_inherits_from_a_stream_table_is_never_dropped_with_it(
+    shop: Shop, admin: psycopg.Connection
+) -> None:
+    shop.run("create table mine (note text) inherits (regions)")
+    admin.execute("alter table mine disable trigger all")
+    admin.execute("insert into mine values (1, 2, 'mine')")
+    with pytest.raises(CommandRefused, match="mine inherits from the stream table regions"):
+        uninstall(admin, drop_tables=True)
+    assert shop.ask("select note from mine") == [("mine",)]
+    with (
+        shop.database.connect(APP, autocommit=True) as app,
+        pytest.raises(psycopg.Error, match="depend on it"),
+    ):
+        app.execute("select pgtrickle.drop_stream_table('regions')")
+    shop.run("alter table mine no inherit regions")
+    uninstall(admin, drop_tables=True)
+    assert shop.ask("select note from mine") == [("mine",)]
+    assert shop.ask("select to_regclass('regions') is null and to_regclass('totals') is null") == [(True,)]
 
 
 def test_the_owner_binds_a_table_without_a_guard(shop: Shop) -> None:

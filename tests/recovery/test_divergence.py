@@ -22,6 +22,8 @@ from tests.recovery.conftest import Shop
 pytestmark = pytest.mark.diverges
 
 REASON = "it did not hold the rows that a change took away"
+BOTH = "select o.id, t.orders from orders o join totals t on t.region = o.region"
+"""Reads a source and a stream table over it, which it must agree with."""
 
 
 def tamper(admin: psycopg.Connection) -> None:
@@ -64,7 +66,7 @@ def test_a_diverged_stream_table_is_loaded_anew_with_the_reason_and_the_rows(
     reasons = admin.execute("select reason from pgtrickle.visible_history").fetchall()
     assert not any("Grace" in str(reason) for reason in reasons)
     admin.execute("reset role")
-    admin.execute("drop role stranger")
+    admin.execute("drop role repairs_stranger")
 
 
 def test_one_that_is_to_stop_on_divergence_waits_for_a_person(shop: Shop, admin: psycopg.Connection) -> None:
@@ -97,6 +99,57 @@ def test_what_verify_finds_is_kept_and_repaired(shop: Shop, admin: psycopg.Conne
         ("verified", ["missing (7,7,Grace)"], ["(7,7,Grace)"])
     ]
     verify(shop.engine, "large")
+
+
+def test_a_suspended_table_is_not_taken_for_a_diverged_one(shop: Shop) -> None:
+    """Changes wait for it, so it does not equal its query; neither do tables that must agree with it."""
+    dsn = shop.database.dsn(APP)
+    shop.run(f"select pgtrickle.create_stream_table('both', '{BOTH}')")
+    shop.refresh()
+    alter(dsn, "totals", {"status": "SUSPENDED"})
+    shop.run("insert into orders values (300, 1, 'later', 300)")
+    refused = r"public\.totals cannot be compared with its query: it is suspended"
+    with pytest.raises(CommandRefused, match=refused):
+        verify(shop.engine, "totals")
+    with pytest.raises(CommandRefused, match=r"public\.both cannot be compared.*waits for public\.totals"):
+        verify(shop.engine, "both")
+    with pytest.raises(CommandRefused, match=refused) as raised:
+        verify(shop.engine, None)
+    assert "The other 2 equal theirs" in raised.value.message
+    assert shop.ask("select count(*) from pgtrickle.pgt_repairs") == [(0,)]
+    alter(dsn, "totals", {"status": "ACTIVE"})
+    assert len(verify(shop.engine, None)) == 4
+
+
+def test_what_diverged_below_is_blamed_and_not_what_reads_it(shop: Shop, admin: psycopg.Connection) -> None:
+    shop.run(f"select pgtrickle.create_stream_table('both', '{BOTH}')")
+    shop.refresh()
+    admin.execute("set pgtrickle.applying = on")
+    admin.execute("delete from totals where region = 'r1'")
+    admin.execute("reset pgtrickle.applying")
+    shop.run("update orders set amount = amount + 1 where region = 'r1'")
+    with pytest.raises(Diverged, match=r"public\.totals"):
+        verify(shop.engine, "both")
+    blamed = "select pgt_name from pgtrickle.pgt_repairs join pgtrickle.pgt_stream_tables using (pgt_id)"
+    assert shop.ask(blamed) == [("totals",)]
+    shop.refresh()
+    shop.is_exact()
+
+
+def test_a_long_row_is_kept_as_evidence_by_its_beginning(shop: Shop, admin: psycopg.Connection) -> None:
+    shop.run("update customers set name = repeat('long ', 100000) where id = 1")
+    shop.refresh()
+    admin.execute("set pgtrickle.applying = on")
+    admin.execute("delete from large where id = 8")
+    admin.execute("reset pgtrickle.applying")
+    with pytest.raises(Diverged) as raised:
+        verify(shop.engine, "large")
+    assert len(raised.value.message) < 2000
+    shop.run("update orders set amount = amount + 100 where id = 8")
+    shop.refresh()
+    shop.is_exact()
+    longest = "select max(pg_column_size(r.*)) < 10000 from pgtrickle.pgt_repairs r"
+    assert shop.ask(longest) == [(True,)]
 
 
 def test_a_table_that_refuses_rows_does_not_repair_itself_for_ever(

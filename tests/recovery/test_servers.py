@@ -14,6 +14,7 @@ from pgtrickle.commands.repair import repair
 from pgtrickle.commands.run import run
 from pgtrickle.embedded import SUPERUSER, Server, Stop
 from pgtrickle.model.errors import CopiedDatabase, ReadOnlyServer
+from pgtrickle.scheduler.service.maintenance_tasks import tidy
 from tests.fixtures.databases import APP, TEMPLATE, Database, create_database, prepare
 from tests.fixtures.servers import EMBEDDED, SYSTEM, binaries, new_server
 from tests.fixtures.sidecars import running
@@ -79,6 +80,54 @@ def test_a_promoted_copy_goes_on_beside_the_original_and_in_its_place(
         own_shop.is_exact()
         own_shop.follows_writes()
         assert own_shop.ask("select sum(repairs) from pgtrickle.pgt_stream_tables") == [(0,)]
+
+
+def test_counters_that_were_moved_on_lose_nothing_and_one_that_was_set_back_makes_a_copy(
+    own_server: Server, own_shop: Shop
+) -> None:
+    """Another epoch leaves all rows visible, and gives other transaction ids to what is written."""
+    counted = "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint >> 32"
+    assert own_shop.ask(counted) == [(0,)]
+    reset_counters(own_server, "--epoch=1", "--next-oid=3000000000")
+    assert own_shop.ask(counted) == [(1,)]
+    assert not look.is_copy(own_shop.database.dsn(APP))
+    own_shop.refresh()
+    own_shop.is_exact()
+    own_shop.follows_writes()
+    # OIDs beyond those that a signed integer can hold
+    own_shop.run(
+        "create table another (id int primary key)",
+        "grant select, trigger on another to trickle",
+        "insert into another values (1)",
+        "select pgtrickle.create_stream_table('above', 'select id from another')",
+    )
+    assert own_shop.refresh()["above"][0] == "REINITIALIZE"
+    own_shop.run("insert into another values (2)")
+    assert own_shop.refresh()["above"][0] == "DIFFERENTIAL"
+    assert own_shop.ask("select id from above order by 1") == [(1,), (2,)]
+    assert own_shop.ask("select 'above'::regclass::oid::bigint > 3000000000") == [(True,)]
+    own_shop.run("select pgtrickle.drop_stream_table('above')", "drop table another")
+    with own_shop.engine.connection() as connection:
+        tidy(connection)
+        connection.commit()
+    reset_counters(own_server, "--epoch=0")
+    own_shop.run("insert into orders values (300, 1, 'hidden by the frontier', 1)")
+    assert look.is_copy(own_shop.database.dsn(APP))
+    with pytest.raises(CopiedDatabase):
+        own_shop.refresh()
+    repair(own_shop.database.dsn(SUPERUSER))
+    own_shop.refresh()
+    own_shop.is_exact()
+    own_shop.run("delete from orders where id = 300", "delete from orders where id = 1000")
+    own_shop.refresh()
+    own_shop.is_exact()
+
+
+def reset_counters(server: Server, *options: str) -> None:
+    """Let a server count transactions or OIDs from elsewhere."""
+    server.stop()
+    run_as_server(server, [server._program("pg_resetwal"), *options, "-D", str(server.directory / "data")])
+    server.start()
 
 
 def test_pg_upgrade_makes_a_copy_that_repair_binds(open_shop: OpenShop) -> None:

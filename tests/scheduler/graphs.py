@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId, StreamTableId
-from pgtrickle.scheduler.graph import Graph, Node
+from pgtrickle.scheduler.policy.graph import Graph, Node
 
 
 def node(number: int, upstream: tuple[int, ...] = (), sources: tuple[int, ...] = ()) -> Node:

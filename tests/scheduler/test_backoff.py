@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgtrickle.scheduler.backoff import LONGEST_DELAY, longest_delay, retry_delay, retry_delays
+from pgtrickle.scheduler.policy.backoff import LONGEST_DELAY, longest_delay, retry_delay, retry_delays
 
 
 def test_the_delay_doubles_with_each_failure_up_to_five_minutes() -> None:

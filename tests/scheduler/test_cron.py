@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgtrickle.model.errors import BadSchedule
-from pgtrickle.scheduler.cron import NICKNAMES, Cron, parse_cron
+from pgtrickle.scheduler.policy.cron import NICKNAMES, Cron, parse_cron
 
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)  # a Thursday
 

@@ -9,9 +9,9 @@ import pytest
 
 from pgtrickle.model.stream_table import Status, StreamTableId
 from pgtrickle.model.tier import Tier
-from pgtrickle.scheduler.due import LOOK_AGAIN, Candidate, due, next_look
-from pgtrickle.scheduler.graph import Graph
-from pgtrickle.scheduler.schedule import parse_schedule
+from pgtrickle.scheduler.policy.due import CHECK_INTERVAL, Candidate, due, next_check
+from pgtrickle.scheduler.policy.graph import Graph
+from pgtrickle.scheduler.policy.schedule import parse_schedule
 from tests.scheduler.graphs import node
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -97,7 +97,7 @@ def test_a_tier_makes_intervals_longer(tier: Tier, seconds: int) -> None:
     tiered = replace(changed(schedule="1s"), tier=tier, last_refresh_at=NOW)
     assert due([tiered], NOW + seconds * SECOND, ALONE) == (1,)
     assert due([tiered], NOW + seconds * SECOND - SECOND / 100, ALONE) == ()
-    assert next_look(tiered, NOW) == NOW + seconds * SECOND
+    assert next_check(tiered, NOW) == NOW + seconds * SECOND
 
 
 @pytest.mark.parametrize(("tier", "seconds"), [(Tier.HOT, 0), (Tier.WARM, 2), (Tier.COLD, 10)])
@@ -112,14 +112,14 @@ def test_a_frozen_table_is_due_only_on_request(schedule: str) -> None:
     frozen = replace(changed(schedule=schedule), tier=Tier.FROZEN, last_refresh_at=None)
     assert not is_due(frozen)
     assert not is_due(replace(frozen, status=Status.INITIALIZING, is_populated=False))
-    assert next_look(frozen, NOW) is None
+    assert next_check(frozen, NOW) is None
     assert is_due(replace(frozen, refresh_requested=True))
 
 
 def test_a_gated_table_is_not_due_whoever_asks() -> None:
     gated = replace(changed(), is_gated=True, refresh_requested=True)
     assert not is_due(gated)
-    assert next_look(gated, NOW) is None
+    assert next_check(gated, NOW) is None
 
 
 def test_a_calculated_table_that_must_be_loaded_again_is_due_without_changes() -> None:
@@ -188,17 +188,17 @@ def test_a_table_that_the_graph_does_not_know_waits() -> None:
     ("candidate", "expected"),
     [
         (table(schedule=None), None),
-        (table(schedule="calculated"), NOW + LOOK_AGAIN),
+        (table(schedule="calculated"), NOW + CHECK_INTERVAL),
         (table(schedule="15s"), NOW + 5 * SECOND),
         (table(schedule="500ms"), NOW + SECOND / 2),
-        (changed(schedule="10s"), NOW + LOOK_AGAIN),
+        (changed(schedule="10s"), NOW + CHECK_INTERVAL),
         (replace(table(schedule="@hourly"), last_refresh_at=NOW), NOW + timedelta(hours=1)),
-        (table(schedule="@hourly"), NOW + LOOK_AGAIN),
+        (table(schedule="@hourly"), NOW + CHECK_INTERVAL),
         (replace(table(), status=Status.SUSPENDED), None),
         (replace(table(), status=Status.ERROR), None),
         (replace(table(), status=Status.ERROR, retry_at=NOW + 3 * SECOND), NOW + 3 * SECOND),
-        (replace(table(schedule=None), status=Status.INITIALIZING), NOW + LOOK_AGAIN),
+        (replace(table(schedule=None), status=Status.INITIALIZING), NOW + CHECK_INTERVAL),
     ],
 )
 def test_the_next_look_is_when_time_may_make_it_due(candidate: Candidate, expected: datetime | None) -> None:
-    assert next_look(candidate, NOW) == expected
+    assert next_check(candidate, NOW) == expected

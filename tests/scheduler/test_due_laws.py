@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from pgtrickle.model.stream_table import Status
 from pgtrickle.model.tier import Tier
-from pgtrickle.scheduler.cron import Cron, parse_cron
-from pgtrickle.scheduler.due import Candidate, due, next_look
-from pgtrickle.scheduler.graph import Graph
-from pgtrickle.scheduler.schedule import Calculated, Every, Manual
+from pgtrickle.scheduler.policy.cron import Cron, parse_cron
+from pgtrickle.scheduler.policy.due import Candidate, due, next_check
+from pgtrickle.scheduler.policy.graph import Graph
+from pgtrickle.scheduler.policy.schedule import Calculated, Every, Manual
 from tests.scheduler.graphs import graphs
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -105,7 +105,7 @@ def test_a_failing_table_takes_no_other_from_what_is_due(
 @given(ticks(), moments)
 def test_nothing_becomes_due_before_the_loop_looks_again(tick: Tick, now: datetime) -> None:
     graph, candidates = tick
-    moments = [next_look(candidate, now) for candidate in candidates]
+    moments = [next_check(candidate, now) for candidate in candidates]
     wake = min((moment for moment in moments if moment is not None), default=None)
     assert wake is None or wake > now
     just_before = NOW + timedelta(days=1) if wake is None else wake - timedelta(microseconds=1)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from pgtrickle.model.stream_table import Status, StreamTableId
 from pgtrickle.model.tier import Tier
-from pgtrickle.scheduler.candidate import Candidate
-from pgtrickle.scheduler.due import due
-from pgtrickle.scheduler.falling_behind import Episodes, episodes
-from pgtrickle.scheduler.graph import Graph
-from pgtrickle.scheduler.schedule import parse_schedule
-from pgtrickle.scheduler.turn import pace
+from pgtrickle.scheduler.policy.candidate import Candidate
+from pgtrickle.scheduler.policy.due import due
+from pgtrickle.scheduler.policy.falling_behind import Episodes, episodes
+from pgtrickle.scheduler.policy.graph import Graph
+from pgtrickle.scheduler.policy.pacing import pace
+from pgtrickle.scheduler.policy.schedule import parse_schedule
 from tests.scheduler.graphs import node
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from pgtrickle.model.errors import CyclicStreamTables
 from pgtrickle.model.stream_table import RelationId, StreamTableId
-from pgtrickle.scheduler.graph import Graph, Node
+from pgtrickle.scheduler.policy.graph import Graph, Node
 from tests.scheduler.graphs import graphs, node, nodes
 
 ORDERS, CUSTOMERS = 901, 902

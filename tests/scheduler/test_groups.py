@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pgtrickle.model.stream_table import StreamTableId
-from pgtrickle.scheduler.graph import Graph
-from pgtrickle.scheduler.units import groups
+from pgtrickle.scheduler.policy.graph import Graph
+from pgtrickle.scheduler.policy.units import groups
 from tests.scheduler.graphs import node
 
 ARMS = (node(1, sources=(901,)), node(2, sources=(901,)))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgtrickle.model.errors import BadSchedule
-from pgtrickle.scheduler.schedule import (
+from pgtrickle.scheduler.policy.schedule import (
     LONGEST,
     SHORTEST,
     Calculated,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgtrickle.model.stream_table import StreamTableId
-from pgtrickle.scheduler.graph import Graph
-from pgtrickle.scheduler.units import MOST_TOGETHER, Unit, groups, units
+from pgtrickle.scheduler.policy.graph import Graph
+from pgtrickle.scheduler.policy.units import MAX_TOGETHER, Unit, groups, units
 from tests.scheduler.graphs import graphs, node
 
 ORDERS, CUSTOMERS = 901, 902
@@ -34,9 +34,9 @@ def test_tables_over_one_source_go_together_and_others_do_not() -> None:
 def test_many_tables_over_one_source_are_several_units() -> None:
     graph = Graph.of([node(n, sources=(ORDERS,)) for n in range(1, 201)])
     found = units(ids(*range(1, 201)), graph)
-    assert max(len(unit.tables) for unit in found) <= MOST_TOGETHER
+    assert max(len(unit.tables) for unit in found) <= MAX_TOGETHER
     assert sorted(t for unit in found for t in unit.tables) == list(range(1, 201))
-    assert len(found) <= 2 * 200 // MOST_TOGETHER
+    assert len(found) <= 2 * 200 // MAX_TOGETHER
 
 
 def test_a_slow_table_commits_alone_and_its_reader_waits_for_it() -> None:

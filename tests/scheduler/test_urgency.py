@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from pgtrickle.model.stream_table import Status, StreamTableId
 from pgtrickle.model.tier import Tier
-from pgtrickle.scheduler.candidate import Candidate
-from pgtrickle.scheduler.schedule import parse_schedule
-from pgtrickle.scheduler.urgency import Queue, Urgency, group_urgency, urgency
+from pgtrickle.scheduler.policy.candidate import Candidate
+from pgtrickle.scheduler.policy.schedule import parse_schedule
+from pgtrickle.scheduler.policy.urgency import Queue, Urgency, group_urgency, urgency
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -18,7 +18,6 @@ DEFINERS = {
     "change_options",
     "change_query",
     "change_status",
-    "forget",
     "note_always",
     "note_enabled",
     "register",
@@ -56,12 +55,11 @@ def test_no_argument_of_a_definer_is_sql(admin):
         "ask_for_repair": "relation_id oid",
         "change_buffer_sizes": "",
         "change_options": "relation_id oid, options jsonb",
-        "change_query": "relation_id oid, query_view oid",
+        "change_query": "relation_id oid, query_view oid, path name[]",
         "change_status": "relation_id oid, status text",
-        "forget": "id bigint",
         "note_always": "source oid",
         "note_enabled": "relation_id oid",
-        "register": "query_view oid, relation_id oid, options jsonb",
+        "register": "query_view oid, relation_id oid, options jsonb, path name[]",
     }
 
 
@@ -99,8 +97,13 @@ def test_definers_refuse_any_arguments_from_others(attack, victim):
         '\'{"schedule": "1s", "pgt_owner": 10, "status": "ACTIVE"}\'',
     )
     calls = [
-        *(f"pgtrickle_internal.register({v}, {r}, {o})" for v in views for r in relations for o in options),
-        *(f"pgtrickle_internal.change_query({r}, {v})" for r in relations for v in views),
+        *(
+            f"pgtrickle_internal.register({v}, {r}, {o}, null)"
+            for v in views
+            for r in relations
+            for o in options
+        ),
+        *(f"pgtrickle_internal.change_query({r}, {v}, null)" for r in relations for v in views),
         *(f"pgtrickle_internal.change_options({r}, {o})" for r in relations for o in options),
         *(f"pgtrickle_internal.change_status({r}, 'SUSPENDED')" for r in relations),
         *(f"pgtrickle_internal.ask_for_repair({r})" for r in relations),
@@ -108,10 +111,9 @@ def test_definers_refuse_any_arguments_from_others(attack, victim):
     ]
     accepted = [call for call in calls if not attack.run(f"select {call}")]
     assert accepted == []
+    assert attack.run("select pgtrickle_internal.forget(1)")
     # these have nothing to refuse, and do nothing
-    attack.run(
-        *(f"select pgtrickle_internal.forget({n})" for n in ("null", "-1", "1", "9223372036854775807"))
-    )
+    attack.run(*(f"select pgtrickle_internal.forget({n})" for n in ("null", "-1", "9223372036854775807")))
     attack.run(*(f"select pgtrickle_internal.note_always({r})" for r in relations))
     assert victim.execute("select status, schedule from pgtrickle.stream_tables_info").fetchall() == [
         ("INITIALIZING", None)
@@ -231,3 +233,43 @@ def test_nobody_else_calls_what_is_not_public(attack):
     assert attack.run("select payload from pgtrickle.pgt_compiled")
     assert attack.run(f"set role {TRICKLE}")
     assert attack.mallory.execute("select current_user").fetchone() == (MALLORY,)
+
+
+def test_what_is_left_of_a_stream_table_is_for_its_owner_to_remove(attack, victim):
+    """A restore drops a table and creates it again: until it is bound, the definition is all there is."""
+    victim.execute("drop table public.victim; create table public.victim(word text)")
+    assert "only its owner" in str(attack.run("select pgtrickle_internal.forget(1)"))
+    attack.run("delete from pgtrickle.own_remains", "select pgtrickle.drop_stream_table('public.victim')")
+    assert attack.mallory.execute("select count(*) from pgtrickle.pgt_stream_tables").fetchone() == (1,)
+    victim.execute("select pgtrickle.drop_stream_table('public.victim')")
+    left = "select count(*) from pgtrickle.pgt_sources"
+    assert attack.mallory.execute(left).fetchone() == (0,)
+
+
+def test_looking_at_buffers_leaves_no_lock_on_them(attack, victim):
+    """A lock would last as long as the transaction, and nobody could empty the buffers of all sources."""
+    attack.mallory.execute("begin")
+    assert attack.mallory.execute("select count(*) from pgtrickle.change_buffer_sizes()").fetchone() == (1,)
+    locked = attack.admin.execute(
+        "select l.relation::regclass::text from pg_locks l join pg_stat_activity a on a.pid = l.pid"
+        " join pg_class c on c.oid = l.relation and c.relnamespace = 'pgtrickle_changes'::regnamespace"
+        " where a.usename = %s",
+        (MALLORY,),
+    ).fetchall()
+    attack.mallory.execute("rollback")
+    assert locked == []
+
+
+def test_errors_are_for_who_owns_the_table_now(attack, victim, database):
+    attack.admin.execute(
+        f"grant usage on schema vault to {MALLORY}; grant select on vault.secrets to {MALLORY}"
+    )
+    assert attack.create("select word from vault.secrets") is None
+    assert attack.refresh() is None
+    attack.admin.execute(f"alter table mallory.st owner to {APP}")
+    attack.admin.execute("truncate mallory.log")
+    attack.admin.execute("update pgtrickle.pgt_stream_tables set last_error = %s", (SECRET,))
+    attack.admin.execute("update pgtrickle.pgt_refresh_history set error_message = %s", (SECRET,))
+    attack.admin.execute("update pgtrickle.pgt_refresh_history set reason = %s", (SECRET,))
+    assert victim.execute("select reason from pgtrickle.visible_history").fetchone() == (SECRET,)
+    assert attack.succeeded() == []

@@ -41,6 +41,36 @@ def test_a_schema_that_somebody_else_has_prepared_is_not_used(server, mallory, r
             drop_database(database)
 
 
+@pytest.mark.parametrize(
+    "default",
+    [
+        f"grant select on tables to {MALLORY}",
+        f"grant execute on functions to {MALLORY}",
+        "grant usage on schemas to public",
+        "grant all on sequences to public",
+    ],
+)
+def test_default_privileges_of_the_sidecar_give_nobody_a_way_in(server, mallory, default):
+    database = create_database(server, "by_default", "template1")
+    try:
+        with closing(database.connect("postgres", autocommit=True)) as admin:
+            admin.execute(f"grant create on database {database.name} to {TRICKLE}; create schema shop")
+            admin.execute(f"alter default privileges for role {TRICKLE} {default}")
+            with closing(database.connect(TRICKLE)) as connection:
+                with pytest.raises(CommandRefused, match=f"default privileges of {TRICKLE}"):
+                    install(connection)
+                connection.rollback()
+                revoke = default.replace("grant", "revoke").replace(" to ", " from ")
+                admin.execute(f"alter default privileges for role {TRICKLE} {revoke}")
+                admin.execute(
+                    f"alter default privileges for role {TRICKLE} in schema shop"
+                    f" grant all on tables to {MALLORY}"
+                )
+                install(connection)
+    finally:
+        drop_database(database)
+
+
 def test_a_sidecar_serves_only_the_role_that_it_may_act_as(database, admin, mallory):
     for role, may in ((TRICKLE, True), ("postgres", False), (MALLORY, False)):
         with closing(database.connect(role)) as connection:

@@ -222,3 +222,32 @@ def test_a_view_that_is_replaced_is_analysed_again(attack):
     )
     assert attack.refresh() is not None
     assert attack.succeeded() == []
+
+
+def test_a_member_who_may_not_act_as_the_sidecar_does_not_drain_or_write(attack, pg_version):
+    if pg_version < 16:
+        pytest.skip("every member may act as the role there")
+    assert attack.create("select id, word from mallory.t") is None
+    assert attack.refresh() is None
+    attack.admin.execute(f"grant {TRICKLE} to {MALLORY} with inherit false, set false")
+    try:
+        assert attack.run("select pgtrickle.drain(0)")
+        assert attack.run("insert into pgtrickle.own_drain (is_draining) values (true)")
+        assert attack.run("set pgtrickle.applying = on; delete from mallory.st")
+        assert attack.run("select * from pgtrickle.repair()")
+    finally:
+        attack.admin.execute(f"revoke {TRICKLE} from {MALLORY}")
+    assert attack.admin.execute("select count(*) from pgtrickle.pgt_drain").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("spelled", ["true", "tru", "ON", "1", "yes"])
+def test_a_view_that_reads_as_its_reader_does_so_however_it_is_spelled(orders, spelled):
+    orders.admin.execute(
+        f"create view shop.seen with (security_invoker = {spelled}) as select id from shop.orders;"
+        f"grant select on shop.seen to {MALLORY}, {TRICKLE}"
+    )
+    assert orders.create("select id from shop.seen") is None
+    assert orders.refresh() is None
+    orders.admin.execute(f"revoke select on shop.orders from {MALLORY}")
+    rows, error = grown(orders)
+    assert (rows, "may no" in str(error)) == (1, True), error

@@ -14,7 +14,7 @@ from pgtrickle.catalog.install import check_installed, install
 from pgtrickle.commands.repair import repair
 from pgtrickle.commands.run import run
 from pgtrickle.embedded import SUPERUSER, Server
-from pgtrickle.model.errors import NotInstalled
+from pgtrickle.model.errors import NotInstalled, PgTrickleError
 from tests.fixtures.databases import (
     APP,
     TRICKLE,
@@ -24,6 +24,7 @@ from tests.fixtures.databases import (
     drop_database,
 )
 from tests.fixtures.sidecars import running
+from tests.fixtures.waiting import eventually
 from tests.recovery.conftest import OpenShop, build, leave_changes
 
 pytestmark = pytest.mark.every_postgres
@@ -95,6 +96,55 @@ def test_an_upgrade_in_place_loses_no_change(old: Database, open_shop: OpenShop)
         )
         == []
     )
+
+
+def test_an_upgrade_that_is_killed_half_way_leaves_the_old_version_and_can_be_repeated(
+    old: Database, open_shop: OpenShop
+) -> None:
+    shop = open_shop(old)
+    refused: list[BaseException] = []
+
+    def upgrade() -> None:
+        try:
+            upgraded(old)
+        except PgTrickleError as error:
+            refused.append(error)
+
+    before = shop.ask("select version from pgtrickle.pgt_schema_version order by 1")
+    installing = threading.Thread(target=upgrade)
+    with old.connect(APP) as reader:
+        # some migration alters what is being read here, and waits
+        reader.execute("select count(*) from pgtrickle.stream_tables_info")
+        installing.start()
+        waiting = (
+            "select pid from pg_stat_activity where datname = current_database() and usename = 'trickle'"
+            " and wait_event_type = 'Lock'"
+        )
+        eventually(lambda: shop.ask(waiting) != [])
+        shop.ask(f"select pg_terminate_backend(pid, 10000) from ({waiting}) w")
+        installing.join()
+    assert refused
+    assert shop.ask("select version from pgtrickle.pgt_schema_version order by 1") == before
+    shop.run("update orders set amount = amount + 1 where id = 9")
+    upgraded(old)
+    shop.refresh()
+    shop.is_exact()
+    shop.follows_writes()
+
+
+def test_installations_at_the_same_time_upgrade_once(old: Database, open_shop: OpenShop) -> None:
+    said: list[list[str]] = []
+    threads = [threading.Thread(target=lambda: said.append(upgraded(old))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    applied = [len([line for line in lines if line.startswith("Applied")]) for lines in said]
+    assert sorted(applied)[:2] == [0, 0]
+    assert len(said) == 3
+    shop = open_shop(old)
+    shop.refresh()
+    shop.is_exact()
 
 
 def test_an_old_dump_that_was_restored_and_then_upgraded_is_a_copy(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pgtrickle.refresh.engine import Path
+from pgtrickle.model.settings import SparkPath
 
 TRAP = """
 create function {name}({given}) returns {result} language plpgsql as
@@ -31,7 +31,7 @@ def test_a_users_casts_to_and_from_text_are_never_used(app, admin, source, strea
         "insert into held select g, 'happy', 'sad', row(g, 'sad'::mood)::spot, span(g, g + 1),"
         " array['sad', null]::mood[], point(g, g) from generate_series(1, 4) g"
     )
-    engine.path = Path.DISTRIBUTED
+    engine.path = SparkPath.DISTRIBUTED
     tables = [
         stream_table(
             "select h.*, o.id as other from held h join held o on o.m = h.m and o.id > h.id", loads=False
@@ -41,7 +41,7 @@ def test_a_users_casts_to_and_from_text_are_never_used(app, admin, source, strea
         stream_table("select id, m, s from held order by s desc, id limit 2"),
         stream_table("select id, (select count(*) from held o where o.s <= h.s) as below from held h"),
     ]
-    for path in (Path.DISTRIBUTED, Path.SMALL):
+    for path in (SparkPath.DISTRIBUTED, SparkPath.SMALL):
         engine.path = path
         for table in tables:
             table.refresh()

@@ -12,10 +12,10 @@ import pytest
 from pgtrickle.commands import define, look
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
+from pgtrickle.model.settings import SparkPath as Way
 from pgtrickle.postgres.connection import connect
 from pgtrickle.postgres.settings import MEANING, TRANSPORT
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.engine import Path as Way
 from tests.fixtures.databases import APP, TRICKLE
 from tests.fixtures.poolers import POOL_SIZE, new_pooler
 from tests.values.odd import (
@@ -170,3 +170,34 @@ def test_every_setting_of_postgresql_is_classified(admin):
 def test_the_recorded_settings_are_those_that_are_applied(app):
     (recorded,) = app.execute("select pgtrickle_internal.session_settings()").fetchone()
     assert sorted(recorded) == sorted(MEANING)
+
+
+@pytest.fixture
+def storage(admin):
+    """Another table access method, and a tablespace in which only the application may create."""
+    admin.execute("set allow_in_place_tablespaces = on")
+    admin.execute("create tablespace closed location ''")
+    admin.execute(f"grant create on tablespace closed to {APP}")
+    admin.execute("create access method other type table handler heap_tableam_handler")
+    yield {"default_tablespace": "closed", "default_table_access_method": "other"}
+    admin.execute("drop schema pgtrickle_changes, pgtrickle_state cascade")
+    admin.execute(f"drop owned by {APP} cascade")
+    admin.execute("drop tablespace closed")
+
+
+@pytest.mark.every_postgres
+def test_where_a_creator_puts_tables_does_not_decide_where_ours_go(database, admin, source, storage):
+    source("orders(id int primary key, amount int)")
+    admin.execute("create materialized view seen as select 1 as id")
+    admin.execute(f"alter materialized view seen owner to {APP}")
+    admin.execute(f"grant select on seen to {TRICKLE}")
+    author = with_options(database.dsn(APP), storage)
+    query = "select o.id, o.amount from orders o join seen s on s.id = o.id"
+    define.create(author, "placed", query, {"schedule": "manual"})
+    found = admin.execute(
+        "select distinct c.relname = 'placed', coalesce(t.spcname, 'the default'), m.amname from pg_class c"
+        " left join pg_tablespace t on t.oid = c.reltablespace join pg_am m on m.oid = c.relam"
+        " where c.relkind = 'r' and c.relnamespace::regnamespace::text in"
+        " ('public', 'pgtrickle_changes', 'pgtrickle_state') and c.relname <> 'orders'"
+    ).fetchall()
+    assert set(found) == {(True, "closed", "heap"), (False, "the default", "heap")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgtrickle.model.errors import RefreshFailed
-from pgtrickle.refresh.engine import Path
+from pgtrickle.model.settings import SparkPath
 from tests.fixtures.databases import TRICKLE
 from tests.fixtures.waiting import eventually
 
@@ -24,7 +24,7 @@ def test_idle_timeouts_do_not_end_a_refresh_while_spark_computes(role, source, s
     orders = source("orders(id int primary key, amount int)", rows=[(i, i) for i in range(20)])
     role("idle_in_transaction_session_timeout", "300ms")
     role("idle_session_timeout", "500ms")
-    engine.path = Path.DISTRIBUTED
+    engine.path = SparkPath.DISTRIBUTED
     total = stream_table(
         "select amount % 3 as k, sum(amount) as total, max(amount) as most from orders group by 1"
     )

@@ -7,7 +7,6 @@ fields and the weight or count.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -15,31 +14,12 @@ from typing import assert_never
 import pyarrow as pa
 
 from pgtrickle.apply.composing import identifier, listed, relation, trusted
-from pgtrickle.model.carrier import Field
+from pgtrickle.model.carrier import BIGINT, Field, SparkType
 from pgtrickle.model.names import RelationName
 from pgtrickle.plan.program import FirstRows, MergedGroups, ReplacedGroups, RowsTarget, Target
 from pgtrickle.plan.reads import WEIGHT
+from pgtrickle.postgres.arrow import arrow_type
 from pgtrickle.postgres.connection import sql
-
-_SQL_TYPES = {
-    "boolean": "boolean",
-    "smallint": "smallint",
-    "int": "integer",
-    "bigint": "bigint",
-    "float": "real",
-    "double": "double precision",
-    "string": "text",
-}
-_ARROW_TYPES = {
-    "boolean": pa.bool_(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-}
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +53,18 @@ class CarriedColumn:
     """A column as it comes from Spark."""
 
     name: str
-    spark: str
+    form: SparkType
     input_type: str | None = None
 
     @property
     def sql_type(self) -> str:
         """The type it has on its way into PostgreSQL."""
-        if self.input_type is not None:
-            return self.input_type
-        if decimal := _DECIMAL.match(self.spark):
-            return f"numeric({decimal[1]},{decimal[2]})"
-        return _SQL_TYPES[self.spark]
+        return self.form.postgres if self.input_type is None else self.input_type
 
     @property
     def arrow_type(self) -> pa.DataType:
         """The type it has in an Arrow table."""
-        if decimal := _DECIMAL.match(self.spark):
-            return pa.decimal128(int(decimal[1]), int(decimal[2]))
-        return _ARROW_TYPES[self.spark]
+        return arrow_type(self.form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +79,12 @@ def carried_columns(target: Target) -> tuple[CarriedColumn, ...]:
     """What Spark returns for a target, in order; also the columns of its staging table."""
     match target:
         case RowsTarget() | FirstRows():
-            return (*of_fields(target.fields), CarriedColumn(WEIGHT, "bigint"))
+            return (*of_fields(target.fields), CarriedColumn(WEIGHT, BIGINT))
         case ReplacedGroups():
-            return (*of_fields((*target.keys, *target.values)), CarriedColumn(WEIGHT, "bigint"))
+            return (*of_fields((*target.keys, *target.values)), CarriedColumn(WEIGHT, BIGINT))
         case MergedGroups():
             slots = [field for s in target.slots for field in (s.change, s.removed) if field]
-            return (*of_fields(target.keys), CarriedColumn(target.count, "bigint"), *of_fields(slots))
+            return (*of_fields(target.keys), CarriedColumn(target.count, BIGINT), *of_fields(slots))
         case _:
             assert_never(target)
 
@@ -119,7 +93,7 @@ def of_fields(fields: Iterable[Field]) -> tuple[CarriedColumn, ...]:
     """The carried columns of some fields; slots may share one."""
     return tuple(
         dict.fromkeys(
-            CarriedColumn(field.name, field.carrier.spark, field.carrier.input_type) for field in fields
+            CarriedColumn(field.name, field.carrier.form, field.carrier.input_type) for field in fields
         )
     )
 

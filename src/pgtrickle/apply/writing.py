@@ -286,7 +286,7 @@ def _inserted(stored: Stored) -> sql.Composed:
 def _problems(stored: Stored, others: sql.Composable | None) -> sql.Composed:
     """A text for each row that should have been there to be removed, and what else is wrong."""
     missing = sql.SQL(
-        "select f.wanted || ' x ' || row({})::text || ' expected, found ' || f.copies as problem"
+        "select f.wanted || ' x ' || left(row({})::text, 1000) || ' expected, found ' || f.copies as problem"
         " from found f where f.copies < f.wanted and f.copy = 1"
     ).format(listed(numbered("m", len(stored.columns), "f")))
     return sql.SQL("{} union all {}").format(missing, others) if others else missing

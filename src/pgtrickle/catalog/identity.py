@@ -21,7 +21,9 @@ MIGRATIONS: Final = (
     "0011_rights.sql",
     "0012_limits.sql",
     "0013_helpers.sql",
-    "0015_more_ground.sql",
+    "0014_author_path.sql",
+    "0015_counters.sql",
+    "0016_more_ground.sql",
 )
 """In order; a database remembers how many it has. One that was released is never edited again."""
 

@@ -32,6 +32,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "guard.sql"),
     ("pgtrickle.catalog", "closure.sql"),
     ("pgtrickle.catalog", "analyse.sql"),
+    ("pgtrickle.catalog", "object_names.sql"),
     ("pgtrickle.catalog", "check_relations.sql"),
     ("pgtrickle.catalog", "fingerprints.sql"),
     ("pgtrickle.capture", "touched.sql"),
@@ -234,6 +235,7 @@ def _uninstall(connection: Connection, remains: Remains, drop_tables: bool) -> l
     tables = _stream_tables(connection) if remains.has_definitions else []
     connection.execute("set local lock_timeout = '10s'")
     if drop_tables:
+        _check_no_children(connection, tables)
         for schema, name in tables:
             connection.execute(sql.SQL("drop table {} cascade").format(sql.Identifier(schema, name)))
             done.append(f"Dropped the table {RelationName(schema, name)}.")
@@ -244,6 +246,22 @@ def _uninstall(connection: Connection, remains: Remains, drop_tables: bool) -> l
     if tables and not drop_tables:
         done.append(f"{len(tables)} stream tables stay as ordinary tables.")
     return done
+
+
+def _check_no_children(connection: Connection, tables: list[tuple[str, str]]) -> None:
+    """Refuse to drop stream tables that other tables inherit from: these would be dropped with them."""
+    ours = [RelationName(schema, name).sql for schema, name in tables]
+    row = connection.execute(
+        "select i.inhrelid::regclass::text, i.inhparent::regclass::text from pg_inherits i"
+        " where i.inhparent = any (%s::regclass[]) and i.inhrelid <> all (%s::regclass[])"
+        " order by 1 limit 1",
+        (ours, ours),
+    ).fetchone()
+    if row is not None:
+        raise CommandRefused(
+            f"the table {row[0]} inherits from the stream table {row[1]}, and would be dropped with it",
+            hint=f"alter table {row[0]} no inherit {row[1]}",
+        )
 
 
 def _stream_tables(connection: Connection) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 from pgtrickle.postgres.statements import load
 
 SCHEMAS: Final = ("pgtrickle", "pgtrickle_internal", "pgtrickle_changes", "pgtrickle_state")
+HELPERS: Final = SCHEMAS[1]
 REASON: Final = "parts of pgtrickle were removed and have been installed again"
 ASIDE: Final = "pgtrickle_removed"
 _KEPT: Final = ("pgt_stream_tables", "pgt_dependencies", "pgt_refresh_history", "pgt_gates", "pgt_drain")
@@ -40,9 +41,15 @@ class Remains:
         return cls(dict(schemas), frozenset(name for (name,) in tables))
 
     def lacks(self, migrations: Sequence[str]) -> tuple[str, ...]:
-        """The tables of the catalog that these migrations created and that are gone."""
+        """What these migrations created and is gone: tables of the catalog, and the schema of helpers.
+
+        Tables have triggers that call helpers: these went with the schema.
+        """
         text = "\n".join(load("pgtrickle.catalog", f"sql/{name}") for name in migrations)
-        return tuple(name for name in dict.fromkeys(_CREATED.findall(text)) if name not in self.tables)
+        gone = [name for name in dict.fromkeys(_CREATED.findall(text)) if name not in self.tables]
+        if f"create schema {HELPERS};" in text and HELPERS not in self.owners:
+            gone.append(HELPERS)
+        return tuple(gone)
 
     @property
     def has_definitions(self) -> bool:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from enum import Enum
+from typing import Final
 
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.statements import load
+
+KEPT_REPAIRS: Final = 100
+KEPT_FOR: Final = timedelta(days=90)
 
 
 class Cause(Enum):
@@ -54,6 +60,13 @@ def close_repairs(
         " missing = %s::text[] where repair_id = any (%s)",
         (_listed(unexpected), _listed(missing), list(repairs)),
     )
+
+
+def prune_repairs(connection: Connection) -> int:
+    """Forget old evidence; how many repairs went. `status` counts them all the same."""
+    return connection.execute(
+        load("pgtrickle.catalog", "sql/prune_repairs.sql"), {"kept": KEPT_REPAIRS, "kept_for": KEPT_FOR}
+    ).rowcount
 
 
 def _listed(rows: Sequence[str] | None) -> list[str] | None:

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
+from pgtrickle.model.dependency import DependencyKind
 from pgtrickle.model.errors import UnknownStreamTable
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshMode, RelationId, Status, StreamTable, StreamTableId
-from pgtrickle.postgres.connection import Connection, DatabaseError, refused
+from pgtrickle.postgres.connection import Connection, DatabaseError, along_login_path, refused
 from pgtrickle.postgres.statements import load
-
-
-class DependencyKind(Enum):
-    """What a stream table relies on."""
-
-    TABLE = "table"
-    STREAM_TABLE = "stream_table"
-    MATERIALIZED_VIEW = "materialized_view"
-    FOREIGN_TABLE = "foreign_table"
-    VIEW = "view"
-    FUNCTION = "function"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +56,7 @@ def stream_table(connection: Connection, table: StreamTableId) -> StreamTable:
 def find(connection: Connection, name: str) -> StreamTable:
     """The stream table of that name: `name` along the search_path, or `schema.name`, quoted as in SQL."""
     try:
-        with connection.transaction():
+        with along_login_path(connection):
             row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
     except DatabaseError as error:
         raise refused(error) from error

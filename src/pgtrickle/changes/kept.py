@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pgtrickle.changes.keys import are_many
 from pgtrickle.changes.memory import cost
-from pgtrickle.model.carrier import Field
+from pgtrickle.model.carrier import BIGINT, INT, SMALLINT, STRING, Field, SparkType
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import RelationId, StreamTableId
@@ -115,11 +115,11 @@ class KeptRows:
             self._size -= cost(gone.rows)
 
 
-_COMPARED: Final[Mapping[str, pa.DataType]] = {
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "string": pa.string(),
+_COMPARED: Final[Mapping[SparkType, pa.DataType]] = {
+    SMALLINT: pa.int16(),
+    INT: pa.int32(),
+    BIGINT: pa.int64(),
+    STRING: pa.string(),
 }
 """Carried forms that compare in Arrow as their values do in PostgreSQL."""
 
@@ -171,4 +171,4 @@ def _forms(lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> set
 
 
 def _form(key: Field) -> pa.DataType | None:
-    return _COMPARED.get(key.carrier.spark)
+    return _COMPARED.get(key.carrier.form)

@@ -9,7 +9,17 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute
 
-from pgtrickle.model.carrier import Field
+from pgtrickle.model.carrier import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    DecimalType,
+    Field,
+    SparkType,
+)
 from pgtrickle.plan.carriers import TEXT
 from pgtrickle.plan.reads import Lookup
 from pgtrickle.postgres.connection import sql
@@ -19,13 +29,13 @@ MANY = 100_000
 MANY_BYTES = 4 << 20
 """The text of a statement holds the keys, so they must not be long either."""
 
-_NATIVE = {
-    "boolean": "boolean",
-    "smallint": "bigint",
-    "int": "bigint",
-    "bigint": "bigint",
-    "float": "double precision",
-    "double": "double precision",
+_NATIVE: Mapping[SparkType, str] = {
+    BOOLEAN: "boolean",
+    SMALLINT: "bigint",
+    INT: "bigint",
+    BIGINT: "bigint",
+    FLOAT: "double precision",
+    DOUBLE: "double precision",
 }
 
 
@@ -188,8 +198,8 @@ def _array(key: Field, values: list[Any]) -> sql.Composable:
     """The keys as an array of the column's own type, as a constant wherever that is possible."""
     carrier = key.carrier
     if carrier.carry == "({})":
-        return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted(_NATIVE[carrier.spark]))
-    if carrier.spark.startswith("decimal"):
+        return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted(_NATIVE[carrier.form]))
+    if isinstance(carrier.form, DecimalType):
         return sql.SQL("{}::numeric[]").format(sql.Literal([str(value) for value in values]))
     if carrier.carry == TEXT:
         is_text = carrier.pg_type.startswith(("text", "character varying"))
@@ -198,7 +208,6 @@ def _array(key: Field, values: list[Any]) -> sql.Composable:
         )
     if carrier.input_type is not None:
         return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted(carrier.input_type))
-    carried = {"int": "integer", "bigint": "bigint", "string": "text"}[carrier.spark]
     return sql.SQL("array(select {} from unnest({}::{}[]) as k(key))").format(
-        trusted(carrier.restored("k.key")), sql.Literal(values), trusted(carried)
+        trusted(carrier.restored("k.key")), sql.Literal(values), trusted(carrier.form.postgres)
     )

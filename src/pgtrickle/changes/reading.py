@@ -13,7 +13,7 @@ from pgtrickle.changes.kept import Ask, can_be_kept, found_in
 from pgtrickle.changes.keys import ALWAYS, NEVER, Keys, any_of, trusted
 from pgtrickle.changes.memory import Holding, cost
 from pgtrickle.changes.relations import CHANGE, Ends, among, carried, where, window
-from pgtrickle.model.carrier import Carrier, Field
+from pgtrickle.model.carrier import BOOLEAN, Carrier, Field
 from pgtrickle.plan.reads import AGAIN, WEIGHT, Read, ReadKind, Version
 from pgtrickle.postgres.arrow import arrow_schema, read_batches
 from pgtrickle.postgres.connection import Connection, sql
@@ -21,7 +21,7 @@ from pgtrickle.postgres.connection import Connection, sql
 Whole = Callable[[Read, Ask], pa.Table | None]
 """Gives all rows that a read of an unchanged source could find, if they are few enough to be kept."""
 
-_AGAIN = Field(AGAIN, Carrier("boolean", "boolean", "({})", "({})::boolean", True, False))
+_AGAIN = Field(AGAIN, Carrier("boolean", BOOLEAN, "({})", "({})::boolean", True, False))
 
 
 def read_all(

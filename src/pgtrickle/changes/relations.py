@@ -10,7 +10,7 @@ from pgtrickle.changes.keys import ALWAYS, trusted
 from pgtrickle.changes.window import buffers, within
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceColumn
-from pgtrickle.plan.clock import CLOCK
+from pgtrickle.plan.expressions.clock import CLOCK
 from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.connection import sql
 

@@ -6,7 +6,6 @@ taken from the buffer once, and each reader's part of the answer has columns of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Final
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 from pgtrickle.changes.memory import Holding
 from pgtrickle.changes.reading import fields_of
 from pgtrickle.changes.relations import CHANGE, Ends, among, captured, carried, where
+from pgtrickle.model.carrier import DecimalType, SparkType
 from pgtrickle.plan.reads import WEIGHT, Read, ReadKind
 from pgtrickle.postgres.arrow import arrow_schema, read_batches
 from pgtrickle.postgres.connection import Connection, sql
@@ -27,16 +27,6 @@ MAX_COLUMNS: Final = 800
 """PostgreSQL answers with at most 1664 columns."""
 _READER: Final = "reader"
 _WINDOW: Final = sql.Identifier("window of the source")
-_SQL_TYPES: Final = {
-    "boolean": "boolean",
-    "smallint": "smallint",
-    "int": "integer",
-    "bigint": "bigint",
-    "float": "real",
-    "double": "double precision",
-    "string": "text",
-}
-_DECIMAL: Final = re.compile(r"decimal\(")
 
 
 def can_be_shared(read: Read) -> bool:
@@ -119,9 +109,9 @@ def _arm(number: int, asked: Sequence[Asked]) -> sql.Composed:
 
 
 def _nothing(read: Read) -> sql.Composed:
-    types = [_sql_type(field.carrier.spark) for field in read.fields]
+    types = [_sql_type(field.carrier.form) for field in read.fields]
     return sql.SQL(", ").join(sql.SQL("null::" + name) for name in (*types, "bigint"))
 
 
-def _sql_type(spark: str) -> str:
-    return "numeric" if _DECIMAL.match(spark) else _SQL_TYPES[spark]
+def _sql_type(form: SparkType) -> str:
+    return "numeric" if isinstance(form, DecimalType) else form.postgres

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pgtrickle.commands.opening import opened
 from pgtrickle.model.errors import Busy
-from pgtrickle.postgres.connection import check_writable
+from pgtrickle.postgres.connection import Connection, along_login_path, check_writable
 
 
 def gate(dsn: str, source: str) -> list[str]:
     """Let all that depends on a source wait; the stream tables that do."""
     with opened(dsn) as connection:
         check_writable(connection)
+        source = _full_name(connection, source)
         connection.execute("select pgtrickle.gate_source(%s)", (source,))
         row = connection.execute(
             "select stream_tables from pgtrickle.gated_sources()"
@@ -24,7 +25,17 @@ def ungate(dsn: str, source: str) -> None:
     """Let all that depends on a source go on."""
     with opened(dsn) as connection:
         check_writable(connection)
-        connection.execute("select pgtrickle.ungate_source(%s)", (source,))
+        connection.execute("select pgtrickle.ungate_source(%s)", (_full_name(connection, source),))
+
+
+def _full_name(connection: Connection, source: str) -> str:
+    """The name of a source with its schema; a bare one is looked up along the search_path of the login."""
+    with along_login_path(connection):
+        row = connection.execute(
+            "select pgtrickle_internal.printed(pgtrickle_internal.source_named(%s))", (source,)
+        ).fetchone()
+    assert row is not None
+    return str(row[0])
 
 
 def drain(dsn: str, timeout_seconds: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from time import sleep
 from typing import Final
 
-from pgtrickle.commands.opening import check_known, opened, opened_as_author
+from pgtrickle.commands.opening import check_known, known, opened, opened_as_author
 from pgtrickle.model.errors import Busy
 from pgtrickle.postgres.connection import Connection, DatabaseError, Diagnostic, check_writable, sql
 
@@ -28,9 +28,8 @@ def create(dsn: str, name: str, query: str, options: Options) -> list[str]:
 def create_if_new(dsn: str, name: str, query: str, options: Options) -> bool:
     """Create a stream table, unless there is one of that name, which stays as it is; whether it did."""
     with opened(dsn) as connection:
-        row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
-    if row != (None,):
-        return False
+        if known(connection, name) is not None:
+            return False
     _create(dsn, "create_stream_table_if_not_exists", name, query, options)
     return True
 
@@ -55,16 +54,15 @@ def drop(dsn: str, name: str, *, cascade: bool = False) -> None:
     """Drop a stream table; with `cascade`, whatever reads it as well."""
     with opened(dsn) as connection:
         check_writable(connection)
-        check_known(connection, name)
-        _call(connection, ("drop_stream_table", {"name": name, "cascade": cascade}))
+        full_name = check_known(connection, name)
+        _call(connection, ("drop_stream_table", {"name": full_name, "cascade": cascade}))
 
 
 def resume(dsn: str, name: str) -> None:
     """Let a suspended or failed stream table go on, its errors forgiven."""
     with opened(dsn) as connection:
         check_writable(connection)
-        check_known(connection, name)
-        _call(connection, ("resume_stream_table", {"name": name}))
+        _call(connection, ("resume_stream_table", {"name": check_known(connection, name)}))
 
 
 def _create(dsn: str, function: str, name: str, query: str, options: Options) -> list[str]:

@@ -8,8 +8,8 @@ from pgtrickle.catalog.install import check_original
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshMode
-from pgtrickle.plan.compiled import Compiled
-from pgtrickle.plan.explaining import compared_lines, explanation
+from pgtrickle.plan.compile import Compiled
+from pgtrickle.plan.explain import compared_lines, explanation
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.preparing import prepared
 

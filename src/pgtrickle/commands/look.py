@@ -123,17 +123,14 @@ def standings_on(connection: Connection) -> list[Standing]:
 def standing(dsn: str, name: str) -> Standing:
     """One stream table."""
     with opened(dsn) as connection:
-        check_known(connection, name)
-        return _standings(connection, name)[0]
+        return _standings(connection, check_known(connection, name))[0]
 
 
 def history(dsn: str, name: str, limit: int = 20) -> list[PastRefresh]:
     """The latest refreshes of a stream table, newest first."""
     with opened(dsn) as connection:
-        check_known(connection, name)
-        rows = connection.execute(
-            load("pgtrickle.commands", "sql/history.sql"), {"name": name, "limit": limit}
-        )
+        known = {"name": check_known(connection, name), "limit": limit}
+        rows = connection.execute(load("pgtrickle.commands", "sql/history.sql"), known)
         return [_past(row) for row in rows]
 
 

@@ -7,7 +7,14 @@ from contextlib import contextmanager
 
 from pgtrickle.catalog.install import check_installed
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, UnknownStreamTable
-from pgtrickle.postgres.connection import Connection, DatabaseError, connect, connect_as_author, refused
+from pgtrickle.postgres.connection import (
+    Connection,
+    DatabaseError,
+    along_login_path,
+    connect,
+    connect_as_author,
+    refused,
+)
 from pgtrickle.postgres.limits import limit_behind
 
 
@@ -53,11 +60,21 @@ def told(connection: Connection, error: DatabaseError) -> PgTrickleError:
     return refused(error)
 
 
-def check_known(connection: Connection, name: str) -> None:
-    """Raise unless there is a stream table of that name."""
-    row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
-    if row is None or row[0] is None:
+def known(connection: Connection, name: str) -> str | None:
+    """The stream table of that name with its schema, as SQL; None if there is none."""
+    with along_login_path(connection):
+        row = connection.execute(
+            "select pgtrickle_internal.shown_name(pgtrickle_internal.find_stream_table(%s))", (name,)
+        ).fetchone()
+    return row[0] if row else None
+
+
+def check_known(connection: Connection, name: str) -> str:
+    """The name of a stream table with its schema; raise unless there is one of that name."""
+    found = known(connection, name)
+    if found is None:
         raise UnknownStreamTable(
             f"there is no stream table {name}",
             hint="pgtrickle list shows them; outside the search_path, write schema.name",
         )
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pgtrickle.commands.opening import known
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.statements import load
 
@@ -42,5 +43,6 @@ class Copied:
 
 def rows_to_load(connection: Connection, name: str) -> int | None:
     """About how many rows a first load of a stream table reads; None if it has been loaded, or is unknown."""
-    row = connection.execute(load("pgtrickle.commands", "sql/rows_to_load.sql"), {"name": name}).fetchone()
+    asked = {"name": known(connection, name)}
+    row = connection.execute(load("pgtrickle.commands", "sql/rows_to_load.sql"), asked).fetchone()
     return int(row[0]) if row and row[0] else None

@@ -8,27 +8,27 @@ from datetime import UTC, datetime
 from pgtrickle.catalog.outcomes import check_startable
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.errors import CommandRefused, SparkLost, UnknownStreamTable
+from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.model.stream_table import Action, RefreshMode, RefreshOutcome, StreamTableId
 from pgtrickle.pipeline.suspects import MOST_DEATHS
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.story import Failure, Result, refresh_all
-from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
-from pgtrickle.scheduler.definitions import graph_of
-from pgtrickle.scheduler.failing import note_failure
-from pgtrickle.scheduler.units import groups
+from pgtrickle.scheduler.policy.units import groups
+from pgtrickle.scheduler.service.failures import note_failure
+from pgtrickle.scheduler.service.load_definitions import load_graph
 
 SPARK_SECONDS = 180.0
 """How long a refresh waits for Spark to start again."""
 
 
 def refresh(
-    engine: Engine, name: str, max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS
+    engine: Engine, name: str, max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS.default
 ) -> RefreshOutcome:
     """Bring a stream table to the newest snapshot, with those below it that it must agree with."""
     with engine.connection() as connection:
         table = find(connection, name)
         check_startable(connection, table)
-        graph = graph_of(connection)
+        graph = load_graph(connection)
     (group,) = groups((table.id,), graph)
     if table.effective_mode is not RefreshMode.FULL and not engine.supply.is_isolated(table.id):
         # the time of the refresh is not that of the start of Spark

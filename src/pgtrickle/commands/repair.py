@@ -10,11 +10,10 @@ def repair(dsn: str, name: str | None = None) -> list[str]:
     """Repair one stream table, or everything in the database; says in sentences what was done."""
     with opened(dsn) as connection:
         check_writable(connection)
-        if name is not None:
-            check_known(connection, name)
+        full_name = None if name is None else check_known(connection, name)
         with connection.transaction():
-            if name is None:
+            if full_name is None:
                 found = connection.execute("select * from pgtrickle.repair()")
             else:
-                found = connection.execute("select pgtrickle.repair_stream_table(%s)", (name,))
+                found = connection.execute("select pgtrickle.repair_stream_table(%s)", (full_name,))
             return [sentence for (sentence,) in found]

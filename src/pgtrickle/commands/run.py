@@ -6,27 +6,21 @@ import threading
 from collections.abc import Callable
 
 from pgtrickle.catalog.install import check_may_serve, check_original
+from pgtrickle.model.settings import Settings
 from pgtrickle.postgres.connection import check_writable
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.scheduler.backoff import MAX_CONSECUTIVE_ERRORS
-from pgtrickle.scheduler.loop import WORKERS, Loop, RefreshEvent
+from pgtrickle.scheduler.service.loop import Loop, RefreshEvent
 
-__all__ = ["MAX_CONSECUTIVE_ERRORS", "RefreshEvent", "run"]
+__all__ = ["RefreshEvent", "run"]
 
 
 def run(
     engine: Engine,
     stop: threading.Event,
     on_event: Callable[[RefreshEvent], None] | None = None,
-    max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS,
-    worker_pool_size: int = WORKERS,
-    listen_dsn: str | None = None,
+    settings: Settings = Settings(),  # noqa: B008 (it is frozen)
 ) -> None:
-    """Keep every stream table of the database fresh until `stop` is set.
-
-    `worker_pool_size` threads refresh at the same time; 0 starts one for each task. `listen_dsn` leads
-    straight to the server where the engine's own address is that of a pooler.
-    """
+    """Keep every stream table of the database fresh until `stop` is set."""
     with engine.connection() as connection:
         check_writable(connection)
         check_may_serve(connection)
@@ -36,7 +30,7 @@ def run(
     Loop(
         engine,
         on_event or (lambda event: None),
-        max_consecutive_errors,
-        worker_pool_size,
-        listen_dsn,
+        settings.max_consecutive_errors,
+        settings.worker_pool_size,
+        settings.listen_dsn,
     ).serve(stop)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgtrickle.catalog.install import check_original
 from pgtrickle.catalog.repairs import Cause
 from pgtrickle.catalog.tables import find, stream_tables
-from pgtrickle.model.errors import Diverged
+from pgtrickle.catalog.trust import lock_for_apply
+from pgtrickle.model.errors import CommandRefused, Diverged
 from pgtrickle.model.names import RelationName
-from pgtrickle.model.stream_table import StreamTable
+from pgtrickle.model.settings import REFRESH_TIMEOUT
+from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.refresh.differences import difference
 from pgtrickle.refresh.diverging import note_divergence
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import evaluating_query
-from pgtrickle.refresh.story import brought_up_to_date
-from pgtrickle.scheduler.definitions import graph_of
-from pgtrickle.scheduler.units import groups
+from pgtrickle.refresh.story import Failure, NotFollowed, Result, brought_up_to_date
+from pgtrickle.scheduler.policy.units import groups
+from pgtrickle.scheduler.service.load_definitions import load_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +33,67 @@ class Verified:
     milliseconds: float
 
 
-def verify(engine: Engine, name: str | None) -> list[Verified]:
+def verify(
+    engine: Engine, name: str | None, seconds: float | None = REFRESH_TIMEOUT.default
+) -> list[Verified]:
     """Compare one stream table, or all that are populated, as bags and both ways.
+
+    One that takes longer than `seconds` is cancelled and raises `VerifyTimedOut`; None is no limit.
 
     What is pending is followed first, in the same transaction, so that both sides are of one
     snapshot whoever writes meanwhile. Raises with the rows that differ: these are kept as evidence, and the
-    next refresh loads the table anew, unless it is to stop on divergence.
+    next refresh loads the table anew, unless it is to stop on divergence. What cannot follow, since it is
+    suspended or reads a table that is, cannot be compared: that is an error, once all others were compared.
     """
     with engine.connection() as connection:
         check_original(connection)
         tables = (find(connection, name),) if name else stream_tables(connection)
-        graph = graph_of(connection)
-    found = []
+        graph = load_graph(connection)
+    found: list[Verified] = []
+    left_out: dict[RelationName, str] = {}
     for table in tables:
         if table.is_populated:
             (group,) = groups((table.id,), graph)
             try:
-                with brought_up_to_date(engine, group) as connection:
-                    found.append(_compared(connection, table, engine.compiled(connection, table).answer))
-            except Diverged as error:
-                _keep_evidence(engine, table, error)
-                raise
+                found.append(_verified(engine, table, group, seconds))
+            except NotFollowed as reason:
+                left_out[table.name] = _why_left_out(engine, reason.result)
+    if left_out:
+        raise CommandRefused(
+            "; ".join(f"{name} cannot be compared with its query: {why}" for name, why in left_out.items())
+            + _beside(len(found)),
+            hint="a suspended stream table follows again after: pgtrickle resume NAME",
+        )
     return found
+
+
+def _verified(
+    engine: Engine, table: StreamTable, group: Sequence[StreamTableId], seconds: float | None
+) -> Verified:
+    try:
+        with (
+            engine.limits.comparing(table, seconds) as limit,
+            brought_up_to_date(engine, group, table.name) as connection,
+        ):
+            query = engine.compiled(connection, table).answer
+            limit.doing = "evaluating the query in PostgreSQL"
+            return _compared(connection, table, query)
+    except Diverged as error:
+        _keep_evidence(engine, table, error)
+        raise
+
+
+def _why_left_out(engine: Engine, result: Result) -> str:
+    """The reason; what failed is an error, of the table that failed and not of the one that reads it."""
+    if not isinstance(result, Failure):
+        return result.reason
+    if isinstance(result.error, Diverged):
+        _keep_evidence(engine, result.table, result.error)
+    raise result.error
+
+
+def _beside(count: int) -> str:
+    return f". The other {count} equal theirs" if count else ""
 
 
 def _keep_evidence(engine: Engine, table: StreamTable, error: Diverged) -> None:
@@ -62,6 +104,8 @@ def _keep_evidence(engine: Engine, table: StreamTable, error: Diverged) -> None:
 
 def _compared(connection: Connection, table: StreamTable, query: str) -> Verified:
     clock = time.perf_counter()
+    # where nothing was pending, nobody has looked at what is attached to the table
+    lock_for_apply(connection, table)
     with evaluating_query(connection, table.settings):
         found = difference(connection, table, query)
     if found:

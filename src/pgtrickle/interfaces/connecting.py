@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pgtrickle.commands.opening import connected
-from pgtrickle.interfaces.environment import max_connections_of, memory_limit_of, pooling_of
 from pgtrickle.interfaces.python import Trickle
+from pgtrickle.model.settings import read_settings
 from pgtrickle.postgres.pool import check_enough
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pgtrickle.pipeline.session import Spark
-
-LOCAL: Final = "local[*]"
 
 
 def connect(
@@ -36,26 +35,31 @@ def connect(
     whether `dsn` leads to a pooler in transaction mode: `"yes"`, `"no"`, or `"auto"`, which finds out.
     `memory_limit` is how much data the refreshes may hold at once, in bytes or as text such as `"512MB"`;
     a change that reaches more is computed in Spark's tasks. By default it is an eighth of the heap of
-    Spark's driver. Without them, PGTRICKLE_MAX_CONNECTIONS, PGTRICKLE_POOLER and PGTRICKLE_MEMORY_LIMIT
-    are asked.
+    Spark's driver. What is not given here comes from the environment, as docs/CONFIGURATION.md lists it.
 
         with pgtrickle.connect("postgresql://me@localhost/shop") as trickle:
             trickle.install()
             trickle.create_stream_table("sales", "select region, sum(amount) from orders group by region")
             trickle.refresh("sales")
     """
-    most, pooling = max_connections_of(max_connections), pooling_of(pooler)
-    check_enough(most)
-    limit = memory_limit_of(memory_limit)
-    with connected(dsn):
-        return Trickle(dsn, lambda: _spark(spark), max_connections=most, pooling=pooling, memory_limit=limit)
+    settings = read_settings(
+        os.environ,
+        dsn=dsn or None,
+        max_connections=max_connections,
+        pooler=pooler,
+        memory_limit=str(memory_limit) if memory_limit is not None else None,
+        spark_master=spark if isinstance(spark, str) else None,
+    )
+    check_enough(settings.max_connections)
+    with connected(settings.dsn):
+        return Trickle(settings, lambda: _spark(spark, settings.spark_master))
 
 
-def _spark(given: SparkSession | Callable[[], SparkSession] | str | None) -> Spark:
+def _spark(given: SparkSession | Callable[[], SparkSession] | str | None, master: str) -> Spark:
     from pgtrickle.pipeline.session import adopt, open_spark
 
     if given is None or isinstance(given, str):
-        spark = open_spark(given or LOCAL)
+        spark = open_spark(master)
         spark.warm()
         return spark
     return adopt(given() if callable(given) else given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -12,8 +11,7 @@ from pgtrickle.commands import control, define, look
 from pgtrickle.commands.caches import CachedQueries, cache_stats, clear_caches
 from pgtrickle.commands.install import install, uninstall
 from pgtrickle.commands.repair import repair
-from pgtrickle.postgres.pool import MOST
-from pgtrickle.postgres.pooling import Pooling
+from pgtrickle.model.settings import Settings
 
 if TYPE_CHECKING:
     from pgtrickle.commands.explain import Explanation
@@ -28,18 +26,9 @@ if TYPE_CHECKING:
 class Trickle:
     """Everything that can be asked of pgtrickle in one database. Close it, or use it in a `with`."""
 
-    def __init__(
-        self,
-        dsn: str,
-        start_spark: Callable[[], Spark],
-        *,
-        max_connections: int = MOST,
-        memory_limit: int | None = None,
-        pooling: Pooling = Pooling.AUTO,
-    ) -> None:
-        self._dsn = dsn
-        self._max_connections, self._pooling = max_connections, pooling
-        self._memory_limit = memory_limit
+    def __init__(self, settings: Settings, start_spark: Callable[[], Spark]) -> None:
+        self._settings = settings
+        self._dsn = settings.dsn
         self._start_spark = start_spark
         self._engine: Engine | None = None
         self._opening = threading.Lock()
@@ -82,6 +71,7 @@ class Trickle:
         cdc_mode: str | None = None,
         append_only: bool = False,
         pooler_compatibility_mode: bool = False,
+        tier: str | None = None,
         refresh_timeout: str | None = None,
         on_divergence: str | None = None,
     ) -> None:
@@ -105,6 +95,7 @@ class Trickle:
             "cdc_mode": cdc_mode,
             "append_only": append_only,
             "pooler_compatibility_mode": pooler_compatibility_mode,
+            "tier": tier,
             "refresh_timeout": refresh_timeout,
             "on_divergence": on_divergence,
         }
@@ -202,11 +193,15 @@ class Trickle:
 
         return explain(self.engine, name)
 
-    def verify(self, name: str | None = None) -> list[Verified]:
-        """Compare with PostgreSQL's own answer at one moment; raises `Diverged` with rows that differ."""
+    def verify(self, name: str | None = None, *, timeout: float = 3600.0) -> list[Verified]:
+        """Compare with PostgreSQL's own answer at one moment; raises `Diverged` with rows that differ.
+
+        The comparison of each stream table may take `timeout` seconds, 0 is any; then it is cancelled, and
+        `VerifyTimedOut` raised.
+        """
         from pgtrickle.commands.verify import verify
 
-        return verify(self.engine, name)
+        return verify(self.engine, name, timeout or None)
 
     def run(
         self, stop: threading.Event | None = None, on_event: Callable[[RefreshEvent], None] | None = None
@@ -214,7 +209,7 @@ class Trickle:
         """Serve the schedules until `stop` is set, or until Ctrl-C."""
         from pgtrickle.commands.run import run
 
-        run(self.engine, stop or threading.Event(), on_event)
+        run(self.engine, stop or threading.Event(), on_event, self._settings)
 
     def clear_caches(self) -> int:
         """Have every sidecar compile every query anew; how many compiled ones the catalog had."""
@@ -227,19 +222,11 @@ class Trickle:
     @property
     def engine(self) -> Engine:
         """What refreshes share in this process; Spark starts with the first that needs it."""
-        from pgtrickle.refresh.caching.host import host_directory
-        from pgtrickle.refresh.engine import Engine
+        from pgtrickle.commands.engine import build_engine
 
         with self._opening:
             if self._engine is None:
-                self._engine = Engine(
-                    self._dsn,
-                    self._start_spark,
-                    max_connections=self._max_connections,
-                    pooling=self._pooling,
-                    memory_limit=self._memory_limit,
-                    cache_directory=host_directory(os.environ),
-                )
+                self._engine = build_engine(self._settings, self._start_spark)
             return self._engine
 
     def list(self) -> list[Standing]:

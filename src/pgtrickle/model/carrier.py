@@ -4,10 +4,54 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_POSTGRES_NAMES = {"int": "integer", "float": "real", "double": "double precision", "string": "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlainType:
+    """A type of Spark without parameters."""
+
+    spark: str
+    """The type as Spark's SQL names it."""
+
+    @property
+    def postgres(self) -> str:
+        """The type that such a value has in PostgreSQL."""
+        return _POSTGRES_NAMES.get(self.spark, self.spark)
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalType:
+    """A decimal of Spark with `precision` digits, `scale` of them after the point."""
+
+    precision: int
+    scale: int
+
+    @property
+    def spark(self) -> str:
+        """The type as Spark's SQL names it."""
+        return f"decimal({self.precision},{self.scale})"
+
+    @property
+    def postgres(self) -> str:
+        """The type that such a value has in PostgreSQL."""
+        return f"numeric({self.precision},{self.scale})"
+
+
+SparkType = PlainType | DecimalType
+
+BOOLEAN = PlainType("boolean")
+SMALLINT = PlainType("smallint")
+INT = PlainType("int")
+BIGINT = PlainType("bigint")
+FLOAT = PlainType("float")
+DOUBLE = PlainType("double")
+STRING = PlainType("string")
+
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """One type's way to Spark (`carry`), its form there (`spark`), and its way back (`restore`).
+    """One type's way to Spark (`carry`), its form there (`form`), and its way back (`restore`).
 
     `carry` and `restore` are SQL with `{}` where the value's own SQL goes.
     `equality` and `ordering` claim that Spark's `=` and `<` on the carried form
@@ -18,12 +62,17 @@ class Carrier:
     """
 
     pg_type: str
-    spark: str
+    form: SparkType
     carry: str
     restore: str
     equality: bool
     ordering: bool
     input_type: str | None = None
+
+    @property
+    def spark(self) -> str:
+        """The type of the carried form as Spark's SQL names it."""
+        return self.form.spark
 
     def carried(self, value_sql: str) -> str:
         """SQL in PostgreSQL that turns a value into its carried form."""

@@ -182,6 +182,12 @@ class RefreshTimedOut(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-R007", "57014", 504, 1
 
 
+class VerifyTimedOut(PgTrickleError):
+    """A comparison has passed its limit and was cancelled; whether the rows are right is not known."""
+
+    code, sqlstate, http_status, exit_code = "PGT-R008", "57014", 504, 1
+
+
 class JavaMissing(PgTrickleError):
     """Spark needs a Java runtime, and there is none."""
 

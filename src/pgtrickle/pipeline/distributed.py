@@ -1,4 +1,4 @@
-"""The distributed path: tasks read their parts of the inputs, and copy their results into staging."""
+"""The distributed path: tasks read their parts of the inputs and copy their results into staging."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
 
-from pgtrickle.pipeline.failures import JOB_FAILED, failed
+from pgtrickle.pipeline.jvm.failures import JOB_FAILED, failed
 from pgtrickle.pipeline.names import bound
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import PartitionedQuery
@@ -20,7 +20,7 @@ from pgtrickle.postgres.arrow import write_batches
 from pgtrickle.postgres.connection import connect, sql
 
 Given: TypeAlias = PartitionedQuery | pa.Table | DataFrame
-"""What tasks read themselves, what the driver holds, or what it has put down for them."""
+"""An input that tasks read themselves, that the driver holds, or that it has spooled for them."""
 
 STAGING_SCHEMA: Final = "pgtrickle_state"
 _REPORT: Final = pa.schema([("part", pa.int32()), ("attempt", pa.int64()), ("rows", pa.int64())])
@@ -38,9 +38,9 @@ class StagingTarget:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What a run left in staging.
+    """The rows of a run in staging.
 
-    Only rows of these (part, attempt) pairs count: a task that Spark repeated may have left others.
+    Only rows of these (part, attempt) pairs count; a task that Spark repeated may have left others.
     """
 
     rows: int
@@ -55,7 +55,7 @@ def run_distributed(
     *,
     writers: int | None = None,
 ) -> Staged:
-    """Compute `spark_sql`, which reads the inputs by their names, and leave its rows in staging.
+    """Compute `spark_sql`, which reads the inputs by name, and leave its rows in staging.
 
     At most `writers` tasks write at a time, each on a connection of its own.
     """
@@ -74,7 +74,7 @@ def run_distributed(
 
 
 def staged_by(reports: Iterable[Row]) -> Staged:
-    """What the reports of the tasks add up to."""
+    """The sum of the reports of the tasks."""
     told = [(int(report["part"]), int(report["attempt"]), int(report["rows"])) for report in reports]
     return Staged(sum(rows for *_, rows in told), tuple(sorted((part, attempt) for part, attempt, _ in told)))
 
@@ -99,10 +99,10 @@ def _frame(spark: Spark, rows: Given, dsn: str) -> DataFrame:
 def storing(
     staging: StagingTarget,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What each task does with its rows: one transaction of its own, then a report of it.
+    """The function that each task runs on its rows: it stores them in one transaction, then reports it.
 
-    The report reaches the driver for one attempt of each part only, however often Spark
-    repeats or doubles a task; what other attempts committed is never read.
+    However often Spark repeats a task, the report of only one attempt reaches the driver, and rows that other
+    attempts committed are never read.
     """
 
     def store(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -123,6 +123,6 @@ def storing(
 
 
 def _marked(batch: pa.RecordBatch, marks: Mapping[str, int]) -> pa.RecordBatch:
-    """The batch with a constant column in front for each mark."""
+    """The batch with a constant column for each mark in front."""
     constants = [pa.repeat(pa.scalar(value, pa.int64()), len(batch)) for value in marks.values()]
     return pa.RecordBatch.from_arrays([*constants, *batch.columns], [*marks, *batch.schema.names])

@@ -1,4 +1,4 @@
-"""Names quoted the way Spark quotes them, and program texts bound to frames."""
+"""Quotes names for Spark, and binds the text of a program to frames."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _BRACE: Final = re.compile(r"[{}]")
 
 
 def quoted(name: str) -> str:
-    """The name between backticks, whatever characters it has."""
+    """The name in backticks, whatever characters it has."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def plain(text: str) -> str:
-    """The text as `SparkSession.sql` must get it, so that braces in it are only braces."""
+    """The text with braces escaped for `SparkSession.sql`."""
     return _BRACE.sub(lambda brace: brace[0] * 2, text)
 
 

@@ -1,4 +1,4 @@
-"""The Spark that all refreshes share: one context, a session for small windows, one for large ones."""
+"""The Spark that all refreshes share: one context with a session for small and one for large windows."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pgtrickle.model.errors import SparkFailed, SparkLost
-from pgtrickle.pipeline.failures import failed, is_unreachable, is_worker_lost
-from pgtrickle.pipeline.gateway import (
+from pgtrickle.pipeline.java import require_java
+from pgtrickle.pipeline.jvm.failures import failed, is_unreachable, is_worker_lost
+from pgtrickle.pipeline.jvm.process import (
     OUT_OF_MEMORY,
-    answers,
-    end_jvm,
-    ending_of,
-    forget_gateway,
-    process_of,
+    describe_exit,
+    detach_gateway,
+    jvm_process,
+    kill_jvm,
+    ping,
     why_dead,
 )
-from pgtrickle.pipeline.java import require_java
-from pgtrickle.pipeline.prepared import Programs
+from pgtrickle.pipeline.programs import Programs
 from pgtrickle.pipeline.small import warm_small
 from pgtrickle.pipeline.source import PartitionedQuery, Sources
 from pgtrickle.pipeline.tags import cancel_jobs
@@ -37,6 +37,8 @@ _BOTH: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
+    # or ${env:…} in a text or a name of a query would become what the environment of this process holds
+    "spark.sql.variable.substitute": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # rows may be megabytes long, and a batch of them is held in memory
     "spark.sql.execution.arrow.maxBytesPerBatch": f"{8 << 20}",
@@ -46,22 +48,22 @@ _SMALL: Final = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.adaptive.enabled": "false",
-    # a broadcast is a job of its own, which costs more than sorting what fits in one task
+    # a broadcast is a separate job, which costs more than sorting what fits in one task
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    # above this size the planner would spread a single partition again, and it multiplies sizes to
-    # guess how large a join is
+    # above this size the planner would repartition a single partition, and it estimates the size of a
+    # join by multiplying
     "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
-    # with many joins, most of the optimizer's time goes into conditions that it infers
+    # with many joins, the optimizer spends most of its time on inferred conditions
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.singleTaskExecution.enabled": "true",
-    # an inner join forgets that its rows are in one partition, and the next one would exchange them; and
-    # rows that the planner has looked at could not be replaced by those of the next window
+    # after an inner join the planner forgets that its rows are in one partition, and the next join would
+    # exchange them; and rows folded into the plan could not be replaced by those of the next window
     "spark.sql.optimizer.excludedRules": ",".join(
         f"org.apache.spark.sql.catalyst.optimizer.{rule}"
         for rule in ("EliminateOuterJoin", "ConvertToLocalRelation")
     ),
-    # compiling code takes longer than interpreting a few thousand rows, also when it is compiled once
+    # generating code takes longer than interpreting a few thousand rows
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
@@ -71,7 +73,7 @@ _LARGE: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
 }
 _ENDING_SECONDS: Final = 5.0
-"""A JVM whose gateway is gone has ended after so long, or lives without it."""
+"""How long to wait for a JVM to exit whose gateway is gone."""
 _QUIET_LOGGING: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -94,12 +96,12 @@ appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %m%n%ex
 
 
 class Spark:
-    """Two sessions on one context; what was started here ends with `close`."""
+    """Two sessions on one context. `close` stops a Spark that was started here."""
 
     def __init__(self, root: SparkSession, *, is_ours: bool, directory: Path | None = None) -> None:
         self._root = root
         self._is_ours = is_ours
-        self._process = process_of(root)
+        self._process = jvm_process(root)
         self._ending: str | None = None
         self._directory = directory
         self.small = _configured(root.newSession(), _SMALL)
@@ -109,17 +111,17 @@ class Spark:
 
     @property
     def heap_bytes(self) -> int:
-        """The heap of the driver; of a remote one, what we would have given it."""
+        """The heap of the driver; for a remote one, the default."""
         return self.programs.heap_bytes or default_heap()
 
     def warm(self) -> None:
-        """Pay for first queries now, so that no refresh does."""
+        """Run first queries now, so that no refresh pays for loading classes."""
         warm_small(self)
         nothing = PartitionedQuery(queries=(), fields=(), snapshot="", has_weight=True)
         self.sources.frame("", nothing).mapInArrow(lambda batches: batches, "weight bigint").collect()
 
     def interrupt(self, tag: str | None = None) -> None:
-        """Cancel what runs under a tag, or everything, so that whoever waits for it fails at once."""
+        """Cancel what runs under a tag, or everything; threads that wait for it fail at once."""
         try:
             self.programs.interrupt(tag)
             for session in (self.small, self.large):
@@ -128,40 +130,40 @@ class Spark:
                 else:
                     cancel_jobs(session, tag)
         except Exception as failure:
-            # where Spark has died, nothing runs
+            # nothing runs in a dead Spark
             with suppress(SparkLost):
                 self.check(failure)
                 raise
 
     @property
     def has_process(self) -> bool:
-        """Whether the JVM is a process that can be watched from here."""
+        """Whether the JVM is a child process that can be watched."""
         return self._process is not None
 
     @property
     def ran_out_of_memory(self) -> bool:
-        """Whether the JVM has ended for want of memory."""
+        """Whether the JVM exited because it ran out of memory."""
         return self._process is not None and self._process.returncode == OUT_OF_MEMORY
 
     def why_ended(self) -> str | None:
-        """How the JVM's process ended; None while it lives. Asks nothing of the JVM."""
+        """How the JVM's process ended; None while it is alive. Makes no call into the JVM."""
         has_ended = self._process is not None and self._process.poll() is not None
-        return ending_of(self._process) if self._process is not None and has_ended else None
+        return describe_exit(self._process) if self._process is not None and has_ended else None
 
     def why_dead(self) -> str | None:
-        """What is wrong with this Spark; None if it answers and its context runs."""
+        """Why this Spark cannot be used any more; None if it answers and its context runs."""
         return self._ending or why_dead(self._root, self._process)
 
     def ask(self) -> None:
-        """Return once the JVM has answered a question."""
-        answers(self._root)
+        """Return once the JVM has answered a call."""
+        ping(self._root)
 
     def check(self, failure: Exception) -> None:
-        """Raise SparkLost if the failure says nothing of a program: Spark, or a process of its, has died."""
+        """Raise SparkLost if the failure happened because Spark or one of its processes died."""
         if isinstance(failure, SparkLost):
             raise failure
         if is_unreachable(failure) and self._process is not None:
-            # it ends at this moment: how it ended is known once it is over
+            # it is exiting right now; wait for its exit code
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_ENDING_SECONDS)
         why = self.why_dead()
@@ -175,20 +177,20 @@ class Spark:
             ) from failure
 
     def discard(self) -> None:
-        """Let go of a Spark that has died: kill what is left of it, so that another can start."""
+        """Kill what is left of a dead Spark, so that another can start."""
         self._ending = self._ending or "it was discarded"
         self.programs.close()
         if self._is_ours and self._process is not None:
-            end_jvm(self._process)
+            kill_jvm(self._process)
         if self._process is not None and self._process.poll() is not None:
-            forget_gateway(self._root)
+            detach_gateway(self._root)
         elif self._is_ours:
             with suppress(Exception):
                 self._root.stop()
         self._remove_files()
 
     def close(self) -> None:
-        """Stop what we started and remove its files; a session that was given to us goes on."""
+        """Stop a Spark that was started here and remove its files; a session given to us keeps running."""
         if self._is_ours and self.why_dead() is not None:
             self.discard()
         elif self._is_ours:
@@ -209,11 +211,11 @@ class Spark:
 
 
 def open_spark(master: str = "local[*]", *, configuration: Mapping[str, str] = MappingProxyType({})) -> Spark:
-    """Start Spark on a master (`local[*]`, `spark://…`, …) or reach one over Spark Connect (`sc://…`)."""
+    """Start Spark on a master (`local[*]`, `spark://…`, …), or connect to one over Spark Connect (`sc://…`)."""
     if master.startswith("sc://"):
         return Spark(_started(SparkSession.builder.remote(master), configuration, master), is_ours=True)
     require_java()
-    # the workers must find the same packages; PySpark takes their interpreter from nowhere else
+    # the workers need the same packages, and PySpark reads their interpreter from nowhere else
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -230,13 +232,13 @@ def open_spark(master: str = "local[*]", *, configuration: Mapping[str, str] = M
 def adopt(session: SparkSession) -> Spark:
     """Use the context of a session that someone else started and will stop.
 
-    Where it has ended, the session that PySpark gives out now is used, if another one was started.
+    If it has ended, PySpark's current default session is used instead, if there is one.
     """
     found = next((one for one in (session, _default_session()) if one is not None and _lives(one)), None)
     if found is None:
         raise SparkLost(
-            "the Spark session that was given to pgtrickle has ended, and it cannot be started from here",
-            hint="start another session and connect again, or give connect() a function that returns one",
+            "the Spark session that was given to pgtrickle has ended, and pgtrickle cannot restart it",
+            hint="start another session and connect again, or pass connect() a function that returns one",
         )
     return Spark(found, is_ours=False)
 
@@ -246,7 +248,7 @@ def _default_session() -> SparkSession | None:
 
 
 def _lives(session: SparkSession) -> bool:
-    return why_dead(session, process_of(session)) is None
+    return why_dead(session, jvm_process(session)) is None
 
 
 def _started(builder: SparkSession.Builder, configuration: Mapping[str, str], master: str) -> SparkSession:
@@ -265,7 +267,7 @@ def _configured(session: SparkSession, settings: Mapping[str, str]) -> SparkSess
 
 
 def _spread(root: SparkSession) -> dict[str, str]:
-    """On one machine, few parts of an exchange: each task opens a file for every part of it."""
+    """Few shuffle partitions on one machine, since each task opens a file for every one of them."""
     master = root.conf.get("spark.master", "") or ""
     if not master.startswith("local") or master.startswith("local-cluster"):
         return {}
@@ -275,7 +277,7 @@ def _spread(root: SparkSession) -> dict[str, str]:
 def _defaults(master: str, directory: Path) -> dict[str, str]:
     logging = directory / "log4j2.properties"
     logging.write_text(_QUIET_LOGGING)
-    # a JVM without memory would limp on with threads that have died: it ends, and another one starts
+    # a JVM without memory would limp on with dead threads; let it exit, and another one starts
     java_options = (
         f"-Dlog4j2.configurationFile={logging.as_uri()} -Djava.io.tmpdir={directory}"
         " -XX:+ExitOnOutOfMemoryError -XX:+DisplayVMOutputToStderr"
@@ -298,6 +300,6 @@ def _defaults(master: str, directory: Path) -> dict[str, str]:
 
 
 def default_heap() -> int:
-    """A quarter of the memory, within one and eight gigabytes."""
+    """A quarter of the machine's memory, between 1 and 8 GB."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(8192, max(1024, total // 4 // (1 << 20))) << 20

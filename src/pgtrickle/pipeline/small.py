@@ -1,4 +1,4 @@
-"""The small path: a program in one part, over rows that the driver already holds."""
+"""The small path: a program in one partition, over rows that the driver already holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.errors import SparkFailed
-from pgtrickle.pipeline.failures import JOB_FAILED, failed
+from pgtrickle.pipeline.jvm.failures import JOB_FAILED, failed
 from pgtrickle.pipeline.names import bound, plain, quoted
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run_small(
     *,
     keeps_plan: bool = True,
 ) -> pa.Table:
-    """The rows of `spark_sql`, which reads the inputs by their names; raise if they pass `most` bytes."""
+    """The rows of `spark_sql`, which reads the inputs by name; raises TooMuch past `most` bytes."""
     try:
         return spark.programs.run(spark_sql, inputs, most, keeps=keeps_plan)
     except Exception as failure:
@@ -55,7 +55,7 @@ def run_small(
 def run_small_together(
     spark: Spark, programs: Sequence[tuple[str, Mapping[str, pa.Table]]], most: int = UNBOUNDED
 ) -> list[pa.Table | SparkFailed | TooMuch]:
-    """The rows of each program, several at once, at most so many bytes; or what that program failed with."""
+    """The rows of each program, at most `most` bytes each, or its error; several are computed at once."""
     try:
         results = spark.programs.run_all(programs, most)
     except Exception as failure:
@@ -68,12 +68,11 @@ def run_small_together(
 
 
 def plan_small(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Table]) -> DataFrame:
-    """The program as a frame that runs without exchange.
+    """Plan the program as a frame without an exchange.
 
-    Every frame made from Arrow costs some thirty calls into the JVM, and every view several
-    milliseconds more. So all inputs travel as one row, with a list of structs for each of them,
-    and the program unfolds them. An empty input becomes an empty relation, which the optimizer
-    removes together with the joins above it.
+    Creating a frame from Arrow takes about thirty calls into the JVM, and a view several milliseconds more.
+    So all inputs travel in one row, with a list of structs for each of them, and the program unfolds them. An
+    empty input becomes an empty relation, which the optimizer removes together with the joins above it.
     """
     held = {name: rows for name, rows in inputs.items() if rows.num_rows}
     reads = {name: unfolded(name) if name in held else _empty(rows.schema) for name, rows in inputs.items()}
@@ -84,7 +83,7 @@ def plan_small(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Ta
 
 
 def warm_small(spark: Spark) -> None:
-    """Pay for first queries now: load classes, and let the JVM compile the path of a small refresh."""
+    """Run the path of a small refresh a few times, so that the JVM loads and compiles its classes."""
     ids, ones = pa.array(range(200), pa.int32()), pa.array([1] * 200, pa.int64())
     left = pa.table({"id": ids, "amount": ids.cast(pa.decimal128(12, 0)), "weight": ones})
     right = pa.table({"id": ids, "name": ids.cast(pa.string()), "weight": ones})
@@ -105,7 +104,7 @@ def _listed(rows: pa.Table) -> pa.Array:
 
 
 def unfolded(name: str) -> str:
-    """The rows of an input, read from the row that it travels in."""
+    """SQL for the rows of an input, read from the row in which it travels."""
     return f"select inline({plain(quoted(name))}) from {{packed}}"  # noqa: S608 (the name is quoted)
 
 

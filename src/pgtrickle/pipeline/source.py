@@ -1,4 +1,4 @@
-"""Reading PostgreSQL from Spark's tasks: each runs one query on its own connection, in a shared snapshot."""
+"""Reads PostgreSQL from Spark's tasks: each runs its queries on its own connection, in a shared snapshot."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from pgtrickle.model.carrier import Field
+from pgtrickle.model.carrier import BIGINT, DecimalType, Field, PlainType, SparkType
 from pgtrickle.pipeline.names import quoted
 from pgtrickle.postgres.arrow import WEIGHT, arrow_type, read_batches
 from pgtrickle.postgres.connection import connect, set_locally, sql
 
 TASK_BYTES: Final = 1 << 20
-"""How much of its query's answer a task holds at a time."""
+"""How many bytes of its query's result a task holds at a time."""
 
 STATEMENT_TIMEOUT: Final = "statement_timeout"
 _SHORTEN: Final = (
@@ -31,10 +31,10 @@ _SHORTEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionedQuery:
-    """Rows that many tasks read: one or more SQL texts each, all in the exported snapshot.
+    """Rows that many tasks read: each runs one or more SQL texts, all in the exported snapshot.
 
-    `settings` are what the reads are evaluated under (`TimeZone`, `DateStyle`, …). At most `tasks` read at
-    a time, each on one connection; without that, each text has a task of its own.
+    The reads are evaluated under `settings` (`TimeZone`, `DateStyle`, …). At most `tasks` tasks read, each on
+    one connection; without a limit, each text has a task of its own.
     """
 
     queries: tuple[str, ...]
@@ -51,17 +51,17 @@ class PartitionedQuery:
         return [self.queries[number::count] for number in range(count)]
 
     @property
-    def columns(self) -> list[tuple[str, str]]:
-        """Names and Spark types of what the queries return."""
-        columns = [(field.name, field.carrier.spark) for field in self.fields]
-        return [*columns, (WEIGHT, "bigint")] if self.has_weight else columns
+    def columns(self) -> list[tuple[str, SparkType]]:
+        """Names and Spark types of the columns of the queries."""
+        columns = [(field.name, field.carrier.form) for field in self.fields]
+        return [*columns, (WEIGHT, BIGINT)] if self.has_weight else columns
 
 
 class Sources:
     """The data sources of one session: one for each database, registered when it is first read.
 
-    Options of a read can be seen in plans and in the UI, so they hold only what may be seen. The
-    connection string is part of the registered class, which travels to the tasks pickled.
+    Plans and the UI show the options of a read, so those hold no secrets. The connection string is part of
+    the registered class, which is pickled and sent to the tasks.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -72,7 +72,7 @@ class Sources:
         """The rows of the query, one partition for each share of its texts."""
         options = {
             "shares": json.dumps(query.shares),
-            "columns": json.dumps(query.columns),
+            "columns": _encode_columns(query.columns),
             "snapshot": query.snapshot,
             "settings": json.dumps(query.settings),
         }
@@ -80,15 +80,26 @@ class Sources:
 
     def _format(self, dsn: str) -> str:
         if dsn not in self._formats:
-            # sessions of one context, which others may have started, know each other's sources by name
+            # sessions of one context share the names of their sources, and others may have registered some
             name = f"pgtrickle_{uuid4().hex}"
             self._session.dataSource.register(_source_of(dsn, name))
             self._formats[dsn] = name
         return self._formats[dsn]
 
 
+def _encode_columns(columns: Sequence[tuple[str, SparkType]]) -> str:
+    """The columns as an option of a read: a decimal as its precision and scale, other types by name."""
+    forms = [[t.precision, t.scale] if isinstance(t, DecimalType) else t.spark for _, t in columns]
+    return json.dumps([(name, form) for (name, _), form in zip(columns, forms, strict=True)])
+
+
+def _decode_columns(option: str) -> list[tuple[str, SparkType]]:
+    columns = json.loads(option)
+    return [(name, PlainType(f) if isinstance(f, str) else DecimalType(*f)) for name, f in columns]
+
+
 def _source_of(dsn: str, format_name: str) -> type[DataSource]:
-    """A data source that knows one database; local, so that it is pickled with what it knows."""
+    """A data source for one database; a local class, so that it is pickled together with the address."""
 
     class PostgresSource(DataSource):
         @classmethod
@@ -96,8 +107,8 @@ def _source_of(dsn: str, format_name: str) -> type[DataSource]:
             return format_name
 
         def schema(self) -> str:
-            columns = json.loads(self.options["columns"])
-            return ", ".join(f"{quoted(name)} {spark_type}" for name, spark_type in columns)
+            columns = _decode_columns(self.options["columns"])
+            return ", ".join(f"{quoted(name)} {form.spark}" for name, form in columns)
 
         def reader(self, schema: StructType) -> DataSourceReader:
             return PostgresReader(dsn, self.options)
@@ -106,12 +117,12 @@ def _source_of(dsn: str, format_name: str) -> type[DataSource]:
 
 
 class PostgresReader(DataSourceReader):
-    """Gives each share of the queries to a task of its own."""
+    """Gives each share of the queries to one task."""
 
     def __init__(self, dsn: str, options: MutableMapping[str, str]) -> None:
         self._dsn = dsn
         self._shares: list[list[str]] = json.loads(options["shares"])
-        self._columns: list[tuple[str, str]] = json.loads(options["columns"])
+        self._columns = _decode_columns(options["columns"])
         self._settings: list[tuple[str, str]] = json.loads(options["settings"])
         self._snapshot = options["snapshot"]
 
@@ -120,9 +131,9 @@ class PostgresReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         queries: list[str] | None = partition.value
-        if queries is None:  # a read without queries has one partition all the same
+        if queries is None:  # a read without queries still has one partition
             return
-        schema = pa.schema([(name, arrow_type(spark_type)) for name, spark_type in self._columns])
+        schema = pa.schema([(name, arrow_type(form)) for name, form in self._columns])
         with connect(self._dsn, application_name="pgtrickle task") as connection:
             connection.execute("set transaction isolation level repeatable read read only")
             connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(self._snapshot)))

@@ -1,4 +1,4 @@
-"""Rows that only the driver can read, and that are too many for it: put down on Spark's disks in portions."""
+"""Spools rows that only the driver can read, and that are too many for it, to Spark's disks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pgtrickle.changes.memory import cost
 from pgtrickle.pipeline.session import Spark
 
 PORTION: Final = 32 << 20
-"""How many bytes of rows the driver holds on their way."""
+"""How many bytes of rows the driver holds while it spools."""
 
 
 def spooled(spark: Spark, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> DataFrame:
@@ -24,7 +24,7 @@ def spooled(spark: Spark, batches: Iterable[pa.RecordBatch], schema: pa.Schema) 
 
 
 def _put_down(spark: Spark, rows: pa.Table) -> DataFrame:
-    # a checkpoint forgets where its rows came from, so the driver may forget them too
+    # a checkpoint drops the lineage of its rows, so the driver can free them
     return spark.large.createDataFrame(rows).localCheckpoint(True, StorageLevel.DISK_ONLY)
 
 

@@ -1,8 +1,8 @@
-"""A Spark that is there again after it has died: noticed, discarded, started anew with growing pauses.
+"""Hands out Spark, and starts it again with growing pauses after it has died.
 
-Spark may end at any time: its JVM is killed or runs out of memory, a cluster stops its context, the gateway
-breaks. Everything that uses Spark asks here for it. While a new one starts nobody waits for it with a
-transaction open: they are told `SparkLost`, which counts for no stream table.
+Spark may die at any time: its JVM is killed or runs out of memory, a cluster stops its context, the gateway
+breaks. Everything that computes gets its Spark here. While a new one starts, callers do not wait with a
+transaction open: they get `SparkLost`, which does not count as a failure of a stream table.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from pgtrickle.model.errors import PgTrickleError, SparkLost
 from pgtrickle.model.stream_table import StreamTableId
-from pgtrickle.pipeline.failures import text_of
+from pgtrickle.pipeline.jvm import GatewayError
+from pgtrickle.pipeline.jvm.failures import text_of
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.suspects import Suspects
 
 WATCH_SECONDS: Final = 1.0
-"""How often the watcher asks whether the JVM's process has ended."""
+"""How often the watcher checks whether the JVM's process has exited."""
 ASK_SECONDS: Final = 10.0
-"""How often the JVM is asked for an answer."""
+"""How often the JVM is pinged."""
 ANSWER_SECONDS = 60.0
-"""A JVM that gives no answer for so long is frozen, and is killed."""
+"""A JVM that does not answer for this long is frozen, and is killed."""
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
 STEADY_SECONDS: Final = 120.0
-"""A Spark that lived for so long had started well: the next one starts without a pause."""
+"""After a life of at least this long, the next Spark starts without a pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkChange:
-    """Spark has died, could not be started, or is there again; `lost` is None in the last case."""
+    """Spark died, could not be started, or is back; `lost` is None in the last case."""
 
     text: str
     lost: SparkLost | None
 
 
 class SparkSupply:
-    """Gives out Spark, and a new one when the old one has died. Safe to use from many threads."""
+    """Hands out Spark, and a new one after the old one died. Safe to use from many threads."""
 
     def __init__(self, start: Callable[[], Spark]) -> None:
         self._start = start
@@ -66,18 +66,26 @@ class SparkSupply:
 
     @property
     def current(self) -> Spark | None:
-        """The Spark that runs now, if one was started."""
+        """The running Spark; None if none was started or it has died."""
         with self._changed:
             return self._spark
 
     @property
+    def in_place(self) -> str | None:
+        """Whether small programs are computed in the driver: `yes` or `no, because …`; None without Spark."""
+        spark = self.current
+        if spark is None:
+            return None
+        return "yes" if spark.programs.why_jobs is None else f"no, because {spark.programs.why_jobs}"
+
+    @property
     def why_waiting(self) -> str | None:
-        """Why there is no Spark at the moment; None if there is, or if none was asked for yet."""
+        """Why there is no Spark now; None if there is one, or if none was needed yet."""
         with self._changed:
             return self._why
 
     def get(self) -> Spark:
-        """The Spark that runs; the first one is started now. Raises SparkLost while another one starts."""
+        """The running Spark; the first call starts it. Raises SparkLost while it is being restarted."""
         with self._changed:
             if self._why is not None:
                 raise self._lost(self._cause)
@@ -87,12 +95,12 @@ class SparkSupply:
             return self._spark
 
     def wait(self, seconds: float) -> Spark:
-        """The Spark that runs, or the next one if it starts in time. For callers without a transaction."""
+        """The running Spark, or the next one if it starts in time. For callers without a transaction."""
         self.settle(seconds)
         return self.get()
 
     def settle(self, seconds: float) -> None:
-        """Where Spark has died, start the next one now; SparkLost if it does not start in time."""
+        """If Spark has died, start the next one now; raises SparkLost if it does not start in time."""
         deadline = time.monotonic() + seconds
         with self._changed:
             if self._why is None:
@@ -109,7 +117,7 @@ class SparkSupply:
 
     @contextmanager
     def computing(self, tables: frozenset[StreamTableId]) -> Iterator[Spark]:
-        """Spark for these stream tables. What fails because Spark has died is raised as SparkLost."""
+        """Spark for computing these stream tables. A failure because Spark died is raised as SparkLost."""
         with self._alone_if_suspect(tables):
             spark, key = self.get(), object()
             with self._changed:
@@ -130,21 +138,21 @@ class SparkSupply:
                     self._computing.pop(key, None)
 
     def give_up(self, spark: Spark, why: str) -> None:
-        """End a Spark that does not do as it is told, and start another."""
+        """Kill a Spark that does not respond to cancellation, and start another."""
         self._note_loss(spark, why)
 
     def is_isolated(self, table: StreamTableId) -> bool:
-        """Whether a stream table has ended Spark too often to compute on it now."""
+        """Whether a stream table has killed Spark too often to compute on it now."""
         with self._changed:
             return self._suspects.is_isolated(table, time.monotonic())
 
     def replace(self, spark: Spark | None) -> None:
-        """Use this Spark from now on, or none; the one before is left alone."""
+        """Use this Spark from now on, or none; the previous one is left running."""
         with self._changed:
             self._spark = spark
 
     def close(self) -> None:
-        """Stop Spark if it was started, and start none any more."""
+        """Stop Spark if it was started, and start no other."""
         self._closing.set()
         self._hurry.set()
         with self._changed:
@@ -165,7 +173,7 @@ class SparkSupply:
             yield
 
     def _use(self, spark: Spark) -> None:
-        """Give out this Spark, and watch it; holding the lock."""
+        """Hand out this Spark from now on and watch it. The caller holds the lock."""
         self._spark, self._why, self._has_failed, self._cause = spark, None, False, None
         self._started_at = time.monotonic()
         self._changed.notify_all()
@@ -173,7 +181,7 @@ class SparkSupply:
             threading.Thread(target=self._watch, args=(spark,), name="spark watcher", daemon=True).start()
 
     def _watch(self, spark: Spark) -> None:
-        """Notice that Spark has died while nobody computes, or that it does not answer."""
+        """Notice that Spark has died while nothing computes, or that it does not answer."""
         asked_at = time.monotonic()
         while not self._closing.wait(WATCH_SECONDS):
             if self.current is not spark:
@@ -187,7 +195,7 @@ class SparkSupply:
                 return
 
     def _why_silent(self, spark: Spark) -> str | None:
-        """Ask for an answer in a thread of its own: one who asks a frozen JVM waits for ever."""
+        """Ping the JVM from a separate thread, since a frozen JVM never answers; says why it is dead."""
         has_answered = threading.Event()
 
         def ask() -> None:
@@ -201,10 +209,10 @@ class SparkSupply:
         return f"its JVM gave no answer for {ANSWER_SECONDS:g} s"
 
     def _note_loss(self, spark: Spark, ending: str | None) -> None:
-        """Discard a Spark that has died and start another; whoever comes first notes it for all.
+        """Discard a dead Spark and start another; of several callers, the first one does.
 
-        Without an `ending` Spark itself goes on, and only a process that a job needed has died: that counts
-        against what computed, and nothing is started.
+        Without an `ending`, Spark itself is alive and only a process that a job needed has died. That counts
+        against the tables that computed, and nothing is restarted.
         """
         with self._changed:
             if self._is_closed or self._spark is not spark:
@@ -225,7 +233,7 @@ class SparkSupply:
 
     def _restart(self, dead: Spark) -> None:
         with suppress(Exception):
-            # whatever is left of it must not keep the next one from starting
+            # remains of the dead one must not keep the next one from starting
             dead.discard()
         began, is_told = time.monotonic(), False
         while not self._closing.is_set():
@@ -244,7 +252,7 @@ class SparkSupply:
             if not is_wanted:
                 spark.close()
                 return
-            self.on_change(SparkChange(f"Spark is there again after {time.monotonic() - began:.1f} s", None))
+            self.on_change(SparkChange(f"Spark is back after {time.monotonic() - began:.1f} s", None))
             return
 
     def _pause(self) -> float:
@@ -265,15 +273,15 @@ class SparkSupply:
         hint = cause.hint if isinstance(cause, SparkLost) else None
         return SparkLost(
             f"Spark has ended: {self._why}",
-            hint=hint or "it is started again by itself; nothing is lost, and refreshes go on afterwards",
+            hint=hint or "it restarts by itself; nothing is lost, and refreshes continue afterwards",
         )
 
 
 @contextmanager
 def _checked(spark: Spark) -> Iterator[None]:
-    """Tell failures because Spark has died from others, whatever was asked of it."""
+    """Raise SparkLost instead of a failure that happened because Spark died."""
     try:
         yield
-    except (Py4JError, PySparkException, ConnectionError, EOFError) as failure:
+    except (GatewayError, PySparkException, ConnectionError, EOFError) as failure:
         spark.check(failure)
         raise

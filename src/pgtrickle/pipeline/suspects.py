@@ -1,8 +1,8 @@
-"""Which stream tables may have ended Spark, so that none of them ends it again and again.
+"""Finds the stream tables that kill Spark, so that none of them does it again and again.
 
-All that computed when Spark died are suspects, and from then on suspects compute one at a time. One that
-computed alone when Spark ran out of memory, or has been there too often when it died, is isolated: PostgreSQL
-evaluates its query without Spark, each time for longer.
+All tables that were computing when Spark died are suspects, and suspects compute one at a time. A table that
+computed alone when Spark ran out of memory, or that was computing at too many deaths, is isolated: PostgreSQL
+evaluates its query without Spark for a while, each time for longer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from pgtrickle.model.stream_table import StreamTableId
 
 MOST_DEATHS: Final = 3
-"""So many deaths in a row isolate a stream table that computed during each of them."""
+"""Isolate a stream table that was computing during this many consecutive deaths."""
 MOST_OUT_OF_MEMORY: Final = 2
 FIRST_SECONDS = 60.0
 """How long the first isolation of a stream table lasts."""
@@ -24,7 +24,7 @@ LONGEST_SECONDS: Final = 3600.0
 
 @dataclass(slots=True)
 class Suspects:
-    """Deaths of Spark for each stream table since it last computed well."""
+    """For each stream table, the deaths of Spark since it last computed successfully."""
 
     _deaths: dict[StreamTableId, int] = field(default_factory=dict)
     _isolations: dict[StreamTableId, int] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Suspects:
     def note_death(
         self, computing: Collection[frozenset[StreamTableId]], *, is_out_of_memory: bool, clock: float
     ) -> frozenset[StreamTableId]:
-        """Spark died while these units computed; returns the stream tables that are isolated for it."""
+        """Note that Spark died while these units computed; returns the stream tables now isolated."""
         most = MOST_OUT_OF_MEMORY if is_out_of_memory else MOST_DEATHS
         if is_out_of_memory and len(computing) == 1:
             most = 1
@@ -46,12 +46,12 @@ class Suspects:
         return frozenset(isolated)
 
     def note_success(self, tables: Collection[StreamTableId]) -> None:
-        """These have computed well."""
+        """Note that these computed successfully."""
         for table in tables:
             self._deaths.pop(table, None)
 
     def is_suspect(self, table: StreamTableId) -> bool:
-        """Whether it computed when Spark died, and has not computed well since."""
+        """Whether it was computing when Spark died, and has not succeeded since."""
         return table in self._deaths
 
     def is_isolated(self, table: StreamTableId, clock: float) -> bool:
@@ -61,5 +61,5 @@ class Suspects:
     def _isolate(self, table: StreamTableId, clock: float) -> None:
         times = self._isolations[table] = self._isolations.get(table, 0) + 1
         self._until[table] = clock + min(FIRST_SECONDS * GROWTH ** min(times - 1, 16), LONGEST_SECONDS)
-        # the next death counts from the start
+        # count from zero again
         self._deaths.pop(table, None)

@@ -1,4 +1,4 @@
-"""What the jobs of a refresh are known by, so that they can be cancelled and no others."""
+"""Tags that identify the jobs of one refresh, so that they can be cancelled without any others."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from pgtrickle.pipeline.gateway import is_remote
+from pgtrickle.pipeline.jvm.process import is_remote
 
 _TAG: Final[ContextVar[str | None]] = ContextVar("tag", default=None)
 
 
 def current_tag() -> str | None:
-    """The tag of what this thread computes."""
+    """The tag under which this thread computes."""
     return _TAG.get()
 
 
@@ -31,7 +31,7 @@ def tagged(tag: str | None) -> Iterator[None]:
 
 @contextmanager
 def tagged_jobs(session: SparkSession) -> Iterator[None]:
-    """Let the jobs of a session carry the current tag. It costs two calls, so only jobs are worth it."""
+    """Give the current tag to the jobs of a session. It takes two calls into the JVM."""
     tag = current_tag()
     if tag is None:
         yield
@@ -57,5 +57,5 @@ def cancel_jobs(session: SparkSession, tag: str) -> None:
 
 
 def _owner(session: SparkSession) -> Any:
-    """What knows the tags of all threads: without Spark Connect, a session knows those of its thread only."""
+    """The object that knows the tags of all threads. Without Spark Connect, that is not the session."""
     return session if is_remote(session) else session.sparkContext

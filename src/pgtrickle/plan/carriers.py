@@ -13,7 +13,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pgtrickle.model.carrier import Carrier
+from pgtrickle.model.carrier import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    Carrier,
+    DecimalType,
+)
 from pgtrickle.model.source import PgType
 
 MAX_DIGITS = 38
@@ -23,12 +33,12 @@ MAX_SCALE = 6
 _DAY = 86_400_000_000
 
 _NATIVE = {
-    "boolean": "boolean",
-    "smallint": "smallint",
-    "integer": "int",
-    "bigint": "bigint",
-    "real": "float",
-    "double precision": "double",
+    "boolean": BOOLEAN,
+    "smallint": SMALLINT,
+    "integer": INT,
+    "bigint": BIGINT,
+    "real": FLOAT,
+    "double precision": DOUBLE,
 }
 INTEGER_DIGITS = {"smallint": 5, "integer": 10, "bigint": 19}
 _TEXT_EQUAL = frozenset(
@@ -55,14 +65,14 @@ _OUTPUT = {
 _CENTS = "('x' || encode(cash_send({}), 'hex'))::bit(64)::bigint"
 _MONEY = Carrier(
     "money",
-    "bigint",
+    BIGINT,
     _CENTS,
     f"({{}}::numeric * (1.0 / {_CENTS.replace('{}', '1::bigint::money')}))::money",
     equality=True,
     ordering=True,
 )
 """As PostgreSQL stores it: how many of them are one unit of a currency `lc_monetary` decides."""
-_XML = Carrier("xml", "string", "textin(xml_out({}))", "xmlparse(content {})", equality=False, ordering=False)
+_XML = Carrier("xml", STRING, "textin(xml_out({}))", "xmlparse(content {})", equality=False, ordering=False)
 """Read as content, whatever `xmloption` says: a document is content too."""
 _OUTPUT_OF_KIND = {"c": "record_out", "r": "range_out", "m": "multirange_out"}
 _IS_EXACT = "current_setting('pgtrickle.is_exact', true) is distinct from 'off'"
@@ -74,7 +84,7 @@ TEXT = "({})::text"
 
 _DATE = Carrier(
     "date",
-    "int",
+    INT,
     "(case when isfinite({}) then {} - date '1970-01-01'"
     " when {} = 'infinity' then 2147483647 when {} = '-infinity' then -2147483648 end)",
     "(case {} when 2147483647 then date 'infinity' when -2147483648 then date '-infinity'"
@@ -89,7 +99,7 @@ def _timestamp(pg_type: str, zone: str) -> Carrier:
     kind = "timestamptz" if zone else "timestamp"
     return Carrier(
         pg_type,
-        "bigint",
+        BIGINT,
         "(case when isfinite({}) then ((extract(epoch from {}) - 946684800) * 1000000)::bigint"
         " when {} = 'infinity' then 9223372036854775807 when {} = '-infinity' then -9223372036854775808 end)",
         f"(case {{}} when 9223372036854775807 then {kind} 'infinity'"
@@ -118,29 +128,29 @@ def carrier_of(pg_type: PgType) -> Carrier:
     if special := _SPECIAL.get(base):
         return _retyped(special, pg_type)
     if base == "numeric":
-        return Carrier(pg_type.text, "string", TRIMMED_NUMERIC, _cast(pg_type), True, False, "numeric")
+        return Carrier(pg_type.text, STRING, TRIMMED_NUMERIC, _cast(pg_type), True, False, "numeric")
     if base == "bytea":
-        return Carrier(pg_type.text, "string", "encode({}, 'hex')", "decode({}, 'hex')", True, False)
+        return Carrier(pg_type.text, STRING, "encode({}, 'hex')", "decode({}, 'hex')", True, False)
     if base in {"text", "character varying", "character", "name"}:
         ordering = pg_type.c_collated and base != "character"
-        return Carrier(pg_type.text, "string", TEXT, _cast(pg_type), pg_type.deterministic, ordering)
+        return Carrier(pg_type.text, STRING, TEXT, _cast(pg_type), pg_type.deterministic, ordering)
     equality = base in _TEXT_EQUAL or pg_type.kind == "e"
     if _is_read_by_restore(pg_type):
-        return Carrier(pg_type.text, "string", _written(pg_type), _read(pg_type), equality, False)
-    input_type = unmodified(pg_type).text
-    return Carrier(pg_type.text, "string", _written(pg_type), _cast(pg_type), equality, False, input_type)
+        return Carrier(pg_type.text, STRING, _written(pg_type), _read(pg_type), equality, False)
+    input_type = _unmodified(pg_type).text
+    return Carrier(pg_type.text, STRING, _written(pg_type), _cast(pg_type), equality, False, input_type)
 
 
 def verbatim(pg_type: PgType) -> Carrier:
     """How a value travels that Spark never compares: as it is written, with its trailing zeros."""
     if pg_type.base == "numeric":
-        return Carrier(pg_type.text, "string", _NUMERIC, _cast(pg_type), False, False, "numeric")
+        return Carrier(pg_type.text, STRING, _NUMERIC, _cast(pg_type), False, False, "numeric")
     return carrier_of(pg_type)
 
 
 def _written(pg_type: PgType) -> str:
     """The value as its output function writes it, where nothing that it writes is lost."""
-    value = f"({{}})::{unmodified(pg_type).text}"
+    value = f"({{}})::{_unmodified(pg_type).text}"
     if pg_type.kind == "e":
         return f"textin(enum_out({value}))"
     if function := _OUTPUT.get(pg_type.base):
@@ -154,9 +164,9 @@ def _written(pg_type: PgType) -> str:
 def _read(pg_type: PgType) -> str:
     """The value that its input function reads in the text."""
     read = (
-        f"(select j.v from json_to_record(json_build_object('v', {{}})) as j(v {unmodified(pg_type).text}))"
+        f"(select j.v from json_to_record(json_build_object('v', {{}})) as j(v {_unmodified(pg_type).text}))"
     )
-    return read if unmodified(pg_type).text == pg_type.text else f"({read})::{pg_type.text}"
+    return read if _unmodified(pg_type).text == pg_type.text else f"({read})::{pg_type.text}"
 
 
 def _is_read_by_restore(pg_type: PgType) -> bool:
@@ -170,14 +180,16 @@ def _is_array(pg_type: PgType) -> bool:
 
 def decimal(pg_type: PgType, scale: int, digits: int = MAX_DIGITS) -> Carrier:
     """How a `numeric` of known scale travels when Spark computes with it."""
-    size = f"({min(digits, MAX_DIGITS)},{scale})"
-    return Carrier(pg_type.text, f"decimal{size}", f"({{}})::numeric{size}", _cast(pg_type), True, True)
+    form = DecimalType(min(digits, MAX_DIGITS), scale)
+    carry = f"({{}})::numeric({form.precision},{form.scale})"
+    return Carrier(pg_type.text, form, carry, _cast(pg_type), True, True)
 
 
-def unmodified(pg_type: PgType) -> PgType:
+def _unmodified(pg_type: PgType) -> PgType:
     """The type without length, precision or scale."""
-    # a plain `character` or `bit` is one long
-    text = {"character": "bpchar", "bit": '"bit"'}.get(pg_type.base, pg_type.base)
+    # a plain `character` or `bit` is one long, and so is each element of an array of it
+    element, brackets, _ = pg_type.base.partition("[]")
+    text = {"character": "bpchar", "bit": '"bit"'}.get(element, element) + brackets
     return replace(pg_type, text=text, precision=None, scale=None)
 
 
@@ -192,4 +204,4 @@ def _cast(pg_type: PgType) -> str:
 
 def _retyped(carrier: Carrier, pg_type: PgType) -> Carrier:
     restore = carrier.restore if carrier.pg_type == pg_type.text else f"({carrier.restore})::{pg_type.text}"
-    return Carrier(pg_type.text, carrier.spark, carrier.carry, restore, carrier.equality, carrier.ordering)
+    return Carrier(pg_type.text, carrier.form, carrier.carry, restore, carrier.equality, carrier.ordering)

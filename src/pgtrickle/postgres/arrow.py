@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -14,35 +13,43 @@ import pyarrow.csv as csv
 from psycopg import Connection, Copy, errors, sql
 from psycopg.pq import ExecStatus
 
-from pgtrickle.model.carrier import Field
+from pgtrickle.model.carrier import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    DecimalType,
+    Field,
+    SparkType,
+)
 
 WEIGHT: Final = "weight"
 CHUNK_BYTES: Final = 4 << 20
 
-_TYPES: Final[dict[str, pa.DataType]] = {
-    "boolean": pa.bool_(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
+_TYPES: Final[dict[SparkType, pa.DataType]] = {
+    BOOLEAN: pa.bool_(),
+    SMALLINT: pa.int16(),
+    INT: pa.int32(),
+    BIGINT: pa.int64(),
+    FLOAT: pa.float32(),
+    DOUBLE: pa.float64(),
+    STRING: pa.string(),
 }
-_DECIMAL: Final = re.compile(r"decimal\((\d+),\s*(\d+)\)\Z")
 
 Query = str | sql.Composable
 
 
-def arrow_type(spark_type: str) -> pa.DataType:
-    """The Arrow type in which a carrier's Spark type travels."""
-    if decimal := _DECIMAL.match(spark_type):
-        return pa.decimal128(int(decimal[1]), int(decimal[2]))
-    return _TYPES[spark_type]
+def arrow_type(form: SparkType) -> pa.DataType:
+    """The Arrow type of values that have this type in Spark."""
+    return pa.decimal128(form.precision, form.scale) if isinstance(form, DecimalType) else _TYPES[form]
 
 
 def arrow_schema(fields: Sequence[Field], *, has_weight: bool = False) -> pa.Schema:
     """The fields as an Arrow schema, followed by their weight where the rows have one."""
-    columns = [pa.field(field.name, arrow_type(field.carrier.spark)) for field in fields]
+    columns = [pa.field(field.name, arrow_type(field.carrier.form)) for field in fields]
     return pa.schema([*columns, pa.field(WEIGHT, pa.int64())] if has_weight else columns)
 
 

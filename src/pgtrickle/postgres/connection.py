@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -38,6 +39,7 @@ __all__ = [
     "DataError",
     "DatabaseError",
     "Snapshot",
+    "along_login_path",
     "check_writable",
     "connect",
     "connect_as_author",
@@ -105,6 +107,17 @@ def _unreachable(dsn: str, error: psycopg.Error) -> ConnectionFailed | Unsuitabl
         f"cannot connect to {_address(dsn)}: {message}",
         hint="check the address, that the server runs, and the credentials",
     )
+
+
+@contextmanager
+def along_login_path(connection: Connection) -> Iterator[None]:
+    """Let names without a schema mean what they mean to the role that logged in; what is done here is undone.
+
+    Only for calls of functions that are safe under any search_path: others decide what is found along it.
+    """
+    with connection.transaction(force_rollback=True):
+        connection.execute("set local search_path to default")
+        yield
 
 
 def set_locally(connection: Connection, settings: Mapping[str, str]) -> None:

@@ -115,6 +115,16 @@ def security_barrier(connection: Connection, views: Sequence[RelationId]) -> Rel
     return RelationName(*row) if row else None
 
 
+def virtual_column(connection: Connection, sources: Sequence[RelationId]) -> str | None:
+    """A column of these tables that is computed whenever it is read, or None."""
+    row = connection.execute(
+        "select quote_ident(a.attname) from pg_attribute a where a.attrelid = any (%s::oid[])"
+        " and a.attgenerated = 'v' and not a.attisdropped order by a.attrelid, a.attnum limit 1",
+        (list(sources),),
+    ).fetchone()
+    return row[0] if row else None
+
+
 def aggregate_names(connection: Connection) -> frozenset[str]:
     """The names of all aggregates there are, in lower case."""
     rows = connection.execute("select distinct lower(proname) from pg_proc where prokind = 'a'").fetchall()

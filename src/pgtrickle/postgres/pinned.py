@@ -16,7 +16,10 @@ from psycopg.pq import ExecStatus, Format, TransactionStatus
 from psycopg.pq.abc import PGresult
 from psycopg.rows import TupleRow
 
-from pgtrickle.postgres.settings import TRANSPORT
+from pgtrickle.postgres.settings import SAFE_PATH, TRANSPORT
+
+_PATH: Final = f"set local search_path = {SAFE_PATH}"
+"""The first statement: along the path of a login, functions and operators of others may come first."""
 
 _PIN: Final = """
 select array_agg(s.name order by s.name), array_agg(pg_catalog.set_config(s.name, s.value, p.is_pooled)),
@@ -45,7 +48,9 @@ class PinnedConnection(psycopg.Connection[TupleRow]):
         """
         known = (is_pooled, self.info.backend_pid, list(TRANSPORT), list(TRANSPORT.values()))
         was, self.autocommit = self.autocommit, True
-        row = self.execute(_PIN, known).fetchone()
+        with self.transaction():
+            self.execute(_PATH)
+            row = self.execute(_PIN, known).fetchone()
         self.autocommit = was
         assert row is not None
         names, _, self.is_pooled, self.replication_role = row
@@ -80,6 +85,8 @@ def _begin_with(names: list[str], connection: psycopg.Connection[Any]) -> bytes:
     parts += [
         sql.SQL("set local {} = {}").format(sql.Identifier(name), sql.Literal(TRANSPORT[name]))
         for name in names
-        if not name.startswith("default_transaction")
+        if not name.startswith("default_transaction") and name != "search_path"
     ]
+    # a list of names, which a literal would make one name of
+    parts.append(sql.SQL(_PATH))
     return sql.SQL("; ").join(parts).as_bytes(connection)

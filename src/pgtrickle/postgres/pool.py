@@ -15,12 +15,11 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from pgtrickle.model.errors import Abandoned, NoConnectionFree, TooFewConnections, UnsuitableSetting
+from pgtrickle.model.settings import MAX_CONNECTIONS, Pooling
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.postgres.liveness import close_quietly, lives, rolled_back
-from pgtrickle.postgres.pooling import Pooling
 from pgtrickle.postgres.temp_files import TempFiles, limit_temp_files
 
-MOST: Final = 10
 FOR_TASKS: Final = 2
 """A task reads on one connection and writes on another."""
 FOR_REFRESH: Final = 2
@@ -58,7 +57,7 @@ class Pool:
     def __init__(
         self,
         dsn: str,
-        most: int = MOST,
+        most: int = MAX_CONNECTIONS.default,
         pooling: Pooling = Pooling.AUTO,
         *,
         temp_file_limit: str | None = None,

@@ -40,6 +40,10 @@ EXACT: Final[Mapping[str, str]] = {
 }
 """Under these every value is written so that it can be read again, under any settings, as it was."""
 
+SAFE_PATH: Final = "pg_catalog, pg_temp"
+"""Where we look for what has no schema. Under any other path, a function or operator that fits better
+could be found where other people create them."""
+
 TRANSPORT: Final[Mapping[str, str]] = {
     **EXACT,
     "TimeZone": "UTC",
@@ -55,6 +59,7 @@ TRANSPORT: Final[Mapping[str, str]] = {
     "idle_session_timeout": "0",
     "restrict_nonsystem_relation_kind": "",
     "row_security": "on",
+    "search_path": SAFE_PATH,
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
     "xmlbinary": "base64",
@@ -63,10 +68,7 @@ TRANSPORT: Final[Mapping[str, str]] = {
 """What each of our own connections has from its first statement on; any role may set these."""
 
 ARRAY_NULLS: Final = "array_nulls"
-
-SAFE_PATH: Final = "pg_catalog, pg_temp"
-"""Where a refresh looks for what has no schema. Under any other path, a function or operator that fits better
-could be found where other people create them."""
+QUOTES_ALL: Final = "quote_all_identifiers"
 
 IS_EXACT: Final = "pgtrickle.is_exact"
 """A setting of our own: `off` where a value's text may not be all of it."""
@@ -89,6 +91,12 @@ def evaluation(recorded: Iterable[tuple[str, str]]) -> dict[str, str]:
     """All that is set where a stream table's expressions are evaluated."""
     settings = meaning(recorded)
     return {**settings, "search_path": SAFE_PATH, IS_EXACT: "on" if _is_exact(settings) else "off"}
+
+
+def is_printed_exactly(recorded: Iterable[tuple[str, str]]) -> bool:
+    """Whether values are printed for the author as they are under the settings of transport."""
+    settings = meaning(recorded)
+    return _is_exact(settings) and settings[QUOTES_ALL] == TRANSPORT[QUOTES_ALL]
 
 
 def is_legible(settings: Mapping[str, str]) -> bool:

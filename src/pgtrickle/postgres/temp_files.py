@@ -10,7 +10,6 @@ from typing import Final
 
 from pgtrickle.postgres.connection import Connection
 
-USUAL: Final = "32GB"
 _WITH_GRANTS: Final = 150000
 
 

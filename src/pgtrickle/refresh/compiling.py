@@ -10,12 +10,13 @@ from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceKind
 from pgtrickle.model.stream_table import RefreshMode, RelationId, StreamTable
-from pgtrickle.plan.analysis.context import Definition, refuse
-from pgtrickle.plan.array_casts import makes_arrays
-from pgtrickle.plan.clock import clock_functions
-from pgtrickle.plan.compiled import compiled, regenerated
+from pgtrickle.plan.analysis.context import Definition
+from pgtrickle.plan.analysis.over_copies import over_copies
+from pgtrickle.plan.compile import compiled, regenerated
+from pgtrickle.plan.expressions.array_casts import makes_arrays
+from pgtrickle.plan.expressions.clock import clock_functions
 from pgtrickle.plan.following import Following
-from pgtrickle.plan.over_copies import over_copies
+from pgtrickle.plan.refusals import refuse
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.introspect import (
     aggregate_names,
@@ -26,7 +27,9 @@ from pgtrickle.postgres.introspect import (
     security_barrier,
     set_function_names,
     view_texts,
+    virtual_column,
 )
+from pgtrickle.postgres.settings import is_printed_exactly
 
 BEHIND = "the state is behind: "
 
@@ -122,6 +125,12 @@ def _compiled(
         texts = [definition.query, *definition.views.values()]
         if ("array_nulls", "off") in table.settings and makes_arrays(texts):
             raise UnsupportedQuery("it makes arrays from text, and was created under array_nulls = off")
+        relations = [source.relation for source in definition.sources.values()]
+        if not is_printed_exactly(table.settings) and (found := virtual_column(connection, relations)):
+            # it is captured under settings of ours, and read under those of the author
+            raise UnsupportedQuery(
+                f"a source has the virtual column {found}, and the author's settings print values differently"
+            )
         barrier = security_barrier(connection, views)
         if barrier is not None:
             # we would evaluate expressions on rows that it hides, and an error can quote them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
@@ -22,12 +22,14 @@ from pgtrickle.changes.kept import Ask
 from pgtrickle.changes.memory import Holding, Memory, TooMuch
 from pgtrickle.changes.reading import Whole, read_all
 from pgtrickle.model.errors import Diverged
+from pgtrickle.model.settings import SparkPath
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.pipeline.small import run_small
 from pgtrickle.plan.program import FirstRows, MergedGroups, Program
 from pgtrickle.plan.reads import Read, Version
 from pgtrickle.plan.targets.merged import RESCANNED
-from pgtrickle.refresh.engine import Engine, Path
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.reaches import Reach
 from pgtrickle.refresh.reaching import Reached
 from pgtrickle.refresh.session import Session
 from pgtrickle.refresh.sizes import whole_rows
@@ -88,7 +90,7 @@ def fill(engine: Engine, session: Session, table: StreamTable, program: Program,
 
 def _max_rows(engine: Engine, session: Session) -> int | None:
     """From how many rows on tasks are faster: only where they can read what we read."""
-    return engine.large_reach if session.can_share and engine.path is Path.AUTO else None
+    return engine.large_reach if session.can_share and engine.path is SparkPath.AUTO else None
 
 
 def _result(
@@ -99,12 +101,36 @@ def _result(
     whole = whole_rows(engine, session, program)
     if whole is not None:
         return Reached(found, f"about {whole:,} rows")
+    expected = engine.reaches.expected(table.id, program)
+    if expected is not None:
+        return _reached_again(engine, session, table, program, holding, expected)
     try:
         with session.bounded():
             inputs = gathered(engine, session, table, program, holding, onto=found)
-        return _computed(engine, table, program, inputs, holding) if has_rows(inputs) else None
+        result = _computed(engine, table, program, inputs, holding) if has_rows(inputs) else None
     except TooMuch as reason:
+        at = next((read.name for read in program.reads if read.name not in found), None)
+        engine.reaches.note_too_much(table.id, program, at, str(reason))
         return Reached(found, str(reason))
+    engine.reaches.note_little(table.id, program)
+    return result
+
+
+def _reached_again(
+    engine: Engine, session: Session, table: StreamTable, program: Program, holding: Holding, expected: Reach
+) -> Reached:
+    """Of a program that has reached too much again and again, the driver reads what comes before that."""
+    found: dict[str, pa.Table] = {}
+    with suppress(TooMuch), session.bounded(), followable():
+        read_all(
+            expected.before(program.reads),
+            session.read,
+            ends_of(session, table),
+            holding,
+            whole=_kept_by(engine, session, table),
+            onto=found,
+        )
+    return Reached(found, f"{expected.reason}, like the last {expected.times} that were measured")
 
 
 def _loaded(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from pgtrickle.catalog.repairs import Cause, close_repairs, note_repair, open_repairs
 from pgtrickle.model.errors import Diverged, RefreshFailed
 from pgtrickle.model.stream_table import StreamTable
-from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.connection import Connection, DatabaseError, set_locally
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.differences import Difference, difference
 from pgtrickle.refresh.results import Failure, Result
@@ -19,6 +20,8 @@ REASONS: Final = {
     Cause.VERIFIED: "it did not equal its query when it was verified",
 }
 """Everybody may read these in the history, so they quote no rows."""
+EVIDENCE_SHARE: Final = 0.25
+"""The comparison for the evidence may take this part of the time that the refresh has left."""
 
 
 def self_repairs(results: list[Result]) -> list[Failure]:
@@ -41,10 +44,11 @@ def note_divergence(
     note_repair(connection, table.id, cause, REASONS[cause], found_by, error.rows or (error.message,))
 
 
-def end_repairs(session: Session, table: StreamTable, found: Compilation) -> None:
+def end_repairs(session: Session, table: StreamTable, found: Compilation, seconds_left: float | None) -> None:
     """Before a load overwrites the rows that are wrong: keep which ones differ, in the same transaction.
 
-    The comparison is of the load's own snapshot, so rows of changes that were pending differ too.
+    The comparison is of the load's own snapshot, so rows of changes that were pending differ too. One that
+    takes too long is given up: the load needs its time.
     """
     repairs = open_repairs(session.write, table.id)
     if not repairs:
@@ -55,6 +59,7 @@ def end_repairs(session: Session, table: StreamTable, found: Compilation) -> Non
         suppress(DatabaseError, RefreshFailed),
         session.read.transaction(),
         evaluating_query(session.read, table.settings),
+        _bounded(session.read, seconds_left),
     ):
         differing = difference(session.read, table, found.answer)
     close_repairs(
@@ -63,3 +68,16 @@ def end_repairs(session: Session, table: StreamTable, found: Compilation) -> Non
         None if differing is None else differing.unexpected,
         None if differing is None else differing.missing,
     )
+
+
+@contextmanager
+def _bounded(connection: Connection, seconds_left: float | None) -> Iterator[None]:
+    """Statements that PostgreSQL ends in time; an error undoes the setting with the savepoint around it."""
+    if seconds_left is None:
+        yield
+        return
+    row = connection.execute("select current_setting('statement_timeout')").fetchone()
+    assert row is not None
+    set_locally(connection, {"statement_timeout": str(max(1, round(seconds_left * EVIDENCE_SHARE * 1000)))})
+    yield
+    set_locally(connection, {"statement_timeout": row[0]})

@@ -6,25 +6,26 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from enum import Enum
-from pathlib import Path as FilePath
+from pathlib import Path
+from typing import Final
 
 from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.kept import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory
+from pgtrickle.model.settings import Pooling, Settings, SparkPath
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.pipeline.session import Spark, default_heap
 from pgtrickle.pipeline.source import STATEMENT_TIMEOUT
 from pgtrickle.pipeline.supply import SparkSupply
 from pgtrickle.pipeline.tags import tagged
 from pgtrickle.postgres.connection import Connection
-from pgtrickle.postgres.pool import MOST, Pool
-from pgtrickle.postgres.pooling import Pooling
-from pgtrickle.postgres.temp_files import USUAL, TempFiles
-from pgtrickle.refresh.caching.compilations import MAX_ENTRIES, Compilations
+from pgtrickle.postgres.pool import Pool
+from pgtrickle.postgres.temp_files import TempFiles
+from pgtrickle.refresh.caching.compilations import Compilations
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.costs import Costs
-from pgtrickle.refresh.limits import USUAL_SECONDS, Limits
+from pgtrickle.refresh.limits import Limits
+from pgtrickle.refresh.reaches import Reaches
 
 LARGE_WINDOW = 200_000
 """From this many change rows on, one task is slower than spreading them."""
@@ -33,13 +34,7 @@ LARGE_REACH = 200_000
 LARGE_TABLE = 200_000
 """From this many rows on, a first load is spread over tasks."""
 
-
-class Path(Enum):
-    """How a program runs on Spark; AUTO chooses by the rows at hand."""
-
-    AUTO = "auto"
-    SMALL = "small"
-    DISTRIBUTED = "distributed"
+DEFAULTS: Final = Settings()
 
 
 @dataclass(slots=True)
@@ -51,7 +46,7 @@ class Engine:
 
     dsn: str = field(repr=False)
     start_spark: Callable[[], Spark]
-    path: Path = Path.AUTO
+    path: SparkPath = SparkPath.AUTO
     large_window: int = LARGE_WINDOW
     large_reach: int = LARGE_REACH
     large_table: int = LARGE_TABLE
@@ -59,16 +54,17 @@ class Engine:
     """How many bytes refreshes may hold in the driver together; None: a part of the heap of its Spark."""
     memory: Memory = field(init=False, repr=False)
     kept: KeptRows = field(default_factory=KeptRows)
-    max_connections: int = MOST
-    pooling: Pooling = Pooling.AUTO
-    template_cache_max_entries: int = MAX_ENTRIES
-    cache_directory: FilePath | None = None
+    max_connections: int = DEFAULTS.max_connections
+    pooling: Pooling = DEFAULTS.pooler
+    template_cache_max_entries: int = DEFAULTS.template_cache_max_entries
+    cache_directory: Path | None = None
     """Where compiled queries are shared on this host; None if they are not."""
     costs: Costs = field(default_factory=Costs)
+    reaches: Reaches = field(default_factory=Reaches)
     pool: Pool = field(init=False, repr=False)
-    refresh_timeout: float | None = USUAL_SECONDS
+    refresh_timeout: float | None = DEFAULTS.refresh_timeout
     """Seconds that a refresh may take where its stream table has no limit of its own; None is any."""
-    temp_file_limit: str | None = USUAL
+    temp_file_limit: str | None = DEFAULTS.temp_file_limit
     """How large the temporary files of one statement's connection may be, where the role may say so."""
     supply: SparkSupply = field(init=False, repr=False)
     limits: Limits = field(init=False, repr=False)
@@ -211,6 +207,7 @@ class Engine:
     def _forget_all(self) -> None:
         self._compilations.clear()
         self.kept.clear()
+        self.reaches.clear()
         spark = self.supply.current
         if spark is not None:
             spark.programs.clear()
@@ -218,10 +215,12 @@ class Engine:
     def cache_counters(self) -> Mapping[str, int]:
         """What the caches of this process did since it began, by name."""
         spark = self.supply.current
-        plans = len(spark.programs) if spark is not None else 0
+        programs = spark.programs if spark is not None else None
         return {
             **self._compilations.counters(),
-            "spark_plans": plans,
+            "spark_plans": len(programs) if programs is not None else 0,
+            "programs_in_place": programs.counters.in_driver if programs is not None else 0,
+            "programs_as_jobs": programs.counters.as_jobs if programs is not None else 0,
             "kept_reads": len(self.kept),
             "spark_deaths": self.supply.deaths,
         }

@@ -1,4 +1,4 @@
-"""How long a refresh may take: one that passes its limit is cancelled in PostgreSQL and on Spark.
+"""How long a refresh or a comparison may take: past its limit it is cancelled in PostgreSQL and on Spark.
 
 A thread watches the refreshes that run. Past its limit a refresh has its statements cancelled, on all its
 connections, and its jobs, until it has ended: what is between two statements fails at its next one. What
@@ -16,12 +16,11 @@ from itertools import count
 from typing import Final
 
 from pgtrickle.model.durations import spelled
-from pgtrickle.model.errors import RefreshTimedOut
+from pgtrickle.model.errors import RefreshTimedOut, VerifyTimedOut
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.pipeline.supply import SparkSupply
 from pgtrickle.postgres.pool import Pool
 
-USUAL_SECONDS: Final = 3600.0
 """The limit of a refresh where nothing else is asked for."""
 WATCH_SECONDS: Final = 0.2
 AGAIN_SECONDS: Final = 1.0
@@ -49,7 +48,14 @@ class Limit:
         """The seconds that are left; None without a limit."""
         return None if self.seconds is None else self.started + self.seconds - time.monotonic()
 
-    def error(self) -> RefreshTimedOut:
+    def allow(self, tables: Sequence[StreamTable], usual: float | None) -> None:
+        """Set the longest of the limits of these tables."""
+        asked = [usual if t.refresh_timeout is None else t.refresh_timeout or None for t in tables]
+        self.tables = tuple(tables)
+        if asked:
+            self.seconds = None if None in asked else max(s for s in asked if s is not None)
+
+    def error(self) -> RefreshTimedOut | VerifyTimedOut:
         """What is said of a refresh past its limit."""
         names = ", ".join(str(table.name) for table in self.tables) or "stream tables"
         return RefreshTimedOut(
@@ -60,10 +66,28 @@ class Limit:
         )
 
 
+@dataclass(eq=False, slots=True)
+class ComparisonLimit(Limit):
+    """One comparison of a stream table with its query that runs."""
+
+    def allow(self, tables: Sequence[StreamTable], usual: float | None) -> None:
+        """Keep the limit that was asked for, also for what is followed before."""
+
+    def error(self) -> VerifyTimedOut:
+        """What is said of a comparison past its limit."""
+        names = ", ".join(str(table.name) for table in self.tables)
+        return VerifyTimedOut(
+            f"the comparison of {names} with its query did not finish within {spelled(self.seconds or 0.0)};"
+            f" it was {self.doing}, and was cancelled",
+            hint="nothing was changed; if it needs that long, allow more: pgtrickle verify --timeout, or"
+            " verify(timeout=...) in Python; 0 is any",
+        )
+
+
 class Limits:
     """Watches the refreshes of one engine."""
 
-    def __init__(self, pool: Pool, supply: SparkSupply, seconds: float | None = USUAL_SECONDS) -> None:
+    def __init__(self, pool: Pool, supply: SparkSupply, seconds: float | None) -> None:
         self._pool, self._supply, self._usual = pool, supply, seconds
         self._current = threading.local()
         self._numbers = count(1)
@@ -82,12 +106,23 @@ class Limits:
     @contextmanager
     def within(self) -> Iterator[Limit]:
         """A refresh in this thread, under the usual limit until `allow` sets its own."""
-        limit = Limit(f"pgtrickle refresh {next(self._numbers)}", self._usual)
+        with self._run(Limit(f"pgtrickle refresh {next(self._numbers)}", self._usual)) as limit:
+            yield limit
+
+    @contextmanager
+    def comparing(self, table: StreamTable, seconds: float | None) -> Iterator[Limit]:
+        """A comparison of a stream table with its query, in this thread; None is no limit."""
+        tag = f"pgtrickle verify {next(self._numbers)}"
+        with self._run(ComparisonLimit(tag, seconds, tables=(table,))) as limit:
+            yield limit
+
+    @contextmanager
+    def _run(self, limit: Limit) -> Iterator[Limit]:
         self._watch(limit)
         self._current.limit = limit
         try:
             yield limit
-        except RefreshTimedOut:
+        except (RefreshTimedOut, VerifyTimedOut):
             raise
         except Exception as error:
             if limit.is_over:
@@ -100,12 +135,7 @@ class Limits:
 
     def allow(self, limit: Limit, tables: Sequence[StreamTable]) -> None:
         """Refresh these within the longest of their limits; 0 is none."""
-        asked = [self._usual if t.refresh_timeout is None else t.refresh_timeout or None for t in tables]
-        limit.tables = tuple(tables)
-        if asked:
-            limit.seconds = (
-                None if None in asked else max(seconds for seconds in asked if seconds is not None)
-            )
+        limit.allow(tables, self._usual)
 
     def doing(self, what: str) -> None:
         """Say what the refresh of this thread does from now on."""

@@ -91,6 +91,9 @@ def prepared(engine: Engine, table_id: StreamTableId) -> tuple[StreamTable, Comp
         if engine.known(table_id) is None or table.ground_error is not None:
             table = _settled(engine, connection, table)
         _require_triggers(table)
+        if unreadable := untrusted_reads(connection, [table_id]):
+            # PostgreSQL reads constants while it parses a query, which may be all it takes
+            raise unreadable[table_id]
         found = engine.compiled(connection, table)
         if not _is_noted(table, found):
             set_compiled(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pgtrickle.changes.window import SourceWindow
+from pgtrickle.model.settings import SparkPath
 from pgtrickle.plan.program import Program
 from pgtrickle.plan.reads import ReadKind
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.refresh.compiling import Compilation
-from pgtrickle.refresh.engine import Engine, Path
+from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
 
 
@@ -34,16 +35,16 @@ def whole_rows(engine: Engine, session: Session, program: Program) -> int | None
         for read in program.reads
         if read.kind is ReadKind.ROWS and not read.lookups and read.source is not None
     ]
-    if not tables or engine.path is not Path.AUTO or not session.can_share:
+    if not tables or engine.path is not SparkPath.AUTO or not session.can_share:
         return None
     rows = estimated_rows(session.read, tables)
     return rows if rows >= engine.large_reach else None
 
 
 def _is_large(engine: Engine, rows: int, limit: int) -> bool:
-    if engine.path is Path.AUTO:
+    if engine.path is SparkPath.AUTO:
         return rows >= limit
-    return engine.path is Path.DISTRIBUTED
+    return engine.path is SparkPath.DISTRIBUTED
 
 
 def estimated_rows(connection: Connection, tables: Sequence[str]) -> int:

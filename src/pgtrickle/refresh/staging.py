@@ -19,19 +19,20 @@ from pgtrickle.apply.storage import (
 from pgtrickle.changes.inputs import first_found
 from pgtrickle.changes.memory import Holding
 from pgtrickle.changes.reading import has_weight
+from pgtrickle.model.settings import SparkPath
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.pipeline.distributed import Given, StagingTarget, run_distributed
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.pipeline.spooling import spooled
-from pgtrickle.plan.lowering.spark import input_sql
 from pgtrickle.plan.lowering.spark_text import ONE_TASK
+from pgtrickle.plan.passes.spark_sql import input_sql
 from pgtrickle.plan.program import Program
 from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.arrow import arrow_schema, read_batches
 from pgtrickle.postgres.connection import connect, sql
 from pgtrickle.postgres.copying import copy_across
 from pgtrickle.postgres.settings import evaluation
-from pgtrickle.refresh.engine import Engine, Path
+from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.reaching import Reached, Reading, Splitting, reading_of, whole_reading
 from pgtrickle.refresh.session import Session
 from pgtrickle.refresh.spreading import scans_of, spread
@@ -125,7 +126,7 @@ class Staging:
         """What the tasks and we read, and how many tasks may write."""
         scans = scans_of(self._program)
         reads = [read for read in self._program.reads if read.name in scans]
-        splitting = Splitting(PARTS, FEW_PAGES if self._engine.path is Path.AUTO else 1)
+        splitting = Splitting(PARTS, FEW_PAGES if self._engine.path is SparkPath.AUTO else 1)
         found = self._reading(reads, splitting)
         shared = {name: len(queries) for name, queries in found.queries.items() if name in scans and queries}
         bounds = spread(places, shared if self._session.can_share else {}, scans)
@@ -141,7 +142,7 @@ class Staging:
         session, ends, holding = self._session, self._ends, self._holding
         if self._reached is not None:
             return reading_of(session, self._program, ends, self._reached.tables, holding, splitting)
-        holds_small = self._engine.path is Path.AUTO
+        holds_small = self._engine.path is SparkPath.AUTO
         return whole_reading(session, reads, ends, holding, splitting, holds_small=holds_small)
 
     def _input(self, read: Read, queries: Sequence[sql.Composable], readers: int | None) -> Given:

@@ -129,7 +129,8 @@ def carried_out(engine: Engine, session: Session, step: Step) -> Effect:
         return NOTHING
     lock_for_apply(session.write, table)
     if step.action is Action.REINITIALIZE and table.is_populated:
-        end_repairs(session, table, found)
+        limit = engine.limits.current
+        end_repairs(session, table, found, limit.left if limit is not None else None)
     if found.compiled is None:
         engine.limits.doing("evaluating the query in PostgreSQL")
         return recompute(session, table, found)

@@ -17,6 +17,7 @@ from pgtrickle.model.errors import (
     SparkLost,
     WaitsForTriggers,
 )
+from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshOutcome, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.postgres.pool import FOR_REFRESH
@@ -33,7 +34,16 @@ from pgtrickle.refresh.step import refreshed, require_same_code, require_unalter
 from pgtrickle.refresh.unfollowable import Unfollowable
 from pgtrickle.refresh.waves import Member, Together
 
-__all__ = ["Failure", "Result", "brought_up_to_date", "refresh", "refresh_all"]
+__all__ = ["Failure", "NotFollowed", "Result", "brought_up_to_date", "refresh", "refresh_all"]
+
+
+class NotFollowed(Exception):
+    """A stream table is not where the snapshot is: it failed, or was left out."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(str(name_of(result)))
+        self.result = result
+
 
 SPARK_SECONDS = 180.0
 """How long a comparison waits for Spark to start again."""
@@ -133,10 +143,13 @@ def _has_captured(engine: Engine, ids: Sequence[StreamTableId]) -> bool:
 
 
 @contextmanager
-def brought_up_to_date(engine: Engine, ids: Sequence[StreamTableId]) -> Iterator[Connection]:
+def brought_up_to_date(
+    engine: Engine, ids: Sequence[StreamTableId], wanted: RelationName
+) -> Iterator[Connection]:
     """A transaction in which stream tables, given in dependency order, have followed all it sees.
 
-    It commits when the caller is done with it, and keeps nothing if the caller raises.
+    It commits when the caller is done with it, and keeps nothing if the caller raises. Raises `NotFollowed`
+    where the `wanted` one could not follow.
     """
     for _ in range(ATTEMPTS):
         tables, failures = prepared_all(engine, ids)
@@ -154,13 +167,19 @@ def brought_up_to_date(engine: Engine, ids: Sequence[StreamTableId]) -> Iterator
             except (Altered, Overtaken):
                 engine.forget(*ids)
                 continue
-            for result in results:
-                if isinstance(result, Failure):
-                    raise result.error
+            _require_moved(wanted, results)
             yield connection
             connection.commit()
             return
     raise _restless()
+
+
+def _require_moved(wanted: RelationName, results: Sequence[Result]) -> None:
+    """Raise where a table has not moved, with the failure that kept it from it if there was one."""
+    kept_back = [result for result in results if name_of(result) == wanted and not has_moved(result)]
+    if kept_back:
+        failures = [result for result in results if isinstance(result, Failure)]
+        raise NotFollowed((failures or kept_back)[0])
 
 
 def _restless() -> RefreshFailed:

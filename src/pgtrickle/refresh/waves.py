@@ -100,13 +100,15 @@ class Together:
             planned(self.engine, self.session, table, found, pending)
             for (table, found), pending in zip(members, all_pending, strict=True)
         ]
-        followed = [(step, program) for step in steps if (program := step.program) is not None]
+        following = [(step, program) for step in steps if (program := step.program) is not None]
+        large = [step for step, program in following if self._reaches_much(step, program)]
+        followed = [(step, program) for step, program in following if step not in large]
         with self.engine.memory.holding() as holding:
             results = computed(self.engine, self.session, followed, holding)
             # what was done for all of them at once counts for each by its share
             self._share = _since(clock) / len(members)
             self._apply(followed, results)
-            large = [step for (step, _), r in zip(followed, results, strict=True) if isinstance(r, TooMuch)]
+            large += [step for (step, _), r in zip(followed, results, strict=True) if isinstance(r, TooMuch)]
             # what they hold is not needed any more
             del results
         for step in large:
@@ -116,6 +118,9 @@ class Together:
                 self._done(step, (NOTHING, 0.0))
             elif step.program is None:
                 self._by_itself(step, self._carried_out)
+
+    def _reaches_much(self, step: Step, program: Program) -> bool:
+        return self.engine.reaches.is_expected(step.table.id, program)
 
     def _apply(
         self, followed: Sequence[tuple[Step, Program]], results: Sequence[pa.Table | Blamed | TooMuch | None]

@@ -1,1 +1,1 @@
-"""What is due, in which order, and when to look again."""
+"""The scheduler: `policy` decides what is due and in which order, `service` acts on it."""

@@ -68,7 +68,8 @@ $$;
 -- condition they would make plpgsql start the executor even where the other one decides. For the same
 -- reason every name and operator is written in full instead of setting a search_path, which costs a
 -- fifth of the whole; only the expressions of virtual columns, which are not ours, need one. Those may also
--- fail where PostgreSQL would fail only when somebody reads them, so they alone run in a block of their own.
+-- fail where PostgreSQL would fail only when somebody reads them, and a row that just fits on a page of the
+-- source does not fit in a buffer, which has two columns more: only these run in a block of their own.
 create or replace function pgtrickle_internal.capture_body(source oid) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $compose$
@@ -76,7 +77,7 @@ declare
     captured pgtrickle.pgt_sources;
     numbers smallint[];
     is_by_row boolean;
-    has_virtual boolean;
+    is_guarded boolean;
     buffer text;
     body text := $body$
 #variable_conflict use_column
@@ -135,7 +136,7 @@ begin
     numbers := pgtrickle_internal.intact_columns(source, captured.columns_captured);
     is_by_row := captured.trigger_level = 'row';
     buffer := format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer);
-    has_virtual := pgtrickle_internal.has_virtual(source, numbers);
+    is_guarded := pgtrickle_internal.has_virtual(source, numbers) or pgtrickle_internal.may_outgrow(buffer);
     return format(body, source, pgtrickle_internal.altered_condition(source, numbers), buffer,
         (select string_agg(format(', c%s', n), '' order by n) from unnest(numbers) n),
         (select string_agg(', ' || pgtrickle_internal.captured_expression(source, n), '' order by n) from unnest(numbers) n),
@@ -143,12 +144,12 @@ begin
         case when is_by_row then '(select new.*) r' else 'new_rows r' end,
         pgtrickle_internal.touching(source, is_by_row),
         pgtrickle_internal.state_call(source, numbers, buffer),
-        case when has_virtual then 'begin' else '' end,
+        case when is_guarded then 'begin' else '' end,
         (select n.oid from pg_namespace n where n.nspname = 'pgtrickle_changes'),
         pgtrickle_internal.state_function(),
-        case when has_virtual then format($fallback$
+        case when is_guarded then format($fallback$
         exception when others then
-            if sqlstate operator(pg_catalog.~) '^(40|53|54|55|57|58|XX)' then
+            if sqlstate operator(pg_catalog.~) '^(40|53|54(?!000)|55|57|58|XX)' then
                 raise;
             end if;
             insert into %s (weight) values (0);
@@ -164,6 +165,30 @@ as $$
         where a.attrelid = source and a.attnum = any (numbers) and a.attgenerated = 'v')
 $$;
 
+-- may_outgrow: whether a row of a buffer may be too large for a page although the row of its source is not. A
+-- value that TOAST moves out of the row leaves at most 24 bytes in it; one that TOAST cannot move has no bound.
+create or replace function pgtrickle_internal.may_outgrow(buffer text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    with page(room) as (select current_setting('block_size')::integer - 32)
+    select 32 + count(*) / 8 + sum(case
+            when a.attlen = -1 and a.attstorage = 'p' then p.room
+            when a.attlen = -1 then 24 + 3
+            else a.attlen + case a.attalign when 'd' then 7 when 'i' then 3 when 's' then 1 else 0 end end)
+        > min(p.room)
+    from page p, pg_attribute a where a.attrelid = to_regclass(buffer) and a.attnum > 0
+$$;
+
+-- exact_settings: the settings under which the virtual columns of a writer's rows are computed. Some functions
+-- depend on them and are immutable all the same, such as the output functions of floats and bytea; a refresh
+-- must find in the table what the writer's session has captured.
+create or replace function pgtrickle_internal.exact_settings() returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+    select 'set datestyle = ''ISO, MDY'' set intervalstyle = postgres set bytea_output = hex '
+        'set extra_float_digits = 1 set quote_all_identifiers = off'
+$$;
+
 -- compose_capture: write the trigger function of a source, with the body that it should have now.
 create or replace function pgtrickle_internal.compose_capture(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -175,7 +200,8 @@ begin
         'create or replace function pgtrickle_changes.capture_%s() returns trigger '
         'language plpgsql security definer %s as %L',
         source, case when pgtrickle_internal.has_virtual(source, pgtrickle_internal.intact_columns(source, numbers))
-            then 'set search_path = pg_catalog, pg_temp' else '' end, pgtrickle_internal.capture_body(source));
+            then 'set search_path = pg_catalog, pg_temp ' || pgtrickle_internal.exact_settings() else '' end,
+        pgtrickle_internal.capture_body(source));
     execute format('revoke all on function pgtrickle_changes.capture_%s() from public', source);
     update pgtrickle.pgt_sources s set shape = pgtrickle_internal.capture_shape(source, s.columns_captured),
         parts = pgtrickle_internal.capture_parts(source), body = (
@@ -238,8 +264,10 @@ $$;
 -- Types go without their modifier: a column that is widened must still fit. A column whose type has
 -- changed starts anew; its readers start anew as well. One that an earlier version declared by a domain
 -- keeps its rows, and one whose column is gone goes too: its type must not depend on us for ever.
+-- Where new tables go is the choice of the session that creates a stream table, not where ours go.
 create or replace function pgtrickle_internal.create_buffers(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
+    set default_tablespace = '' set default_table_access_method = heap
 as $$
 declare
     buffer text;

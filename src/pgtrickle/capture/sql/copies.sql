@@ -56,6 +56,7 @@ $$;
 -- fit_copy: alter the copy, and the buffers of what is captured, so that they fit the source.
 create or replace function pgtrickle_internal.fit_copy(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
+    set default_tablespace = '' set default_table_access_method = heap
 as $$
 declare
     alterations text := pgtrickle_internal.misfit(source);
@@ -88,7 +89,7 @@ $$;
 
 -- index_copy: give the copy the indexes of its source, over columns that it holds: lookups read the copy.
 create or replace function pgtrickle_internal.index_copy(source oid, numbers smallint[]) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp set default_tablespace = ''
 as $$
 declare
     wanted record;

@@ -36,6 +36,7 @@ $$;
 -- create_touched: one side of what writers have touched, unless it is there.
 create or replace function pgtrickle_internal.create_touched(side text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
+    set default_tablespace = '' set default_table_access_method = heap
 as $$
 begin
     if (select count(*) = 2 from pg_attribute a where a.attrelid = to_regclass(side) and not a.attisdropped

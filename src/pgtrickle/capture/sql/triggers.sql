@@ -179,6 +179,29 @@ begin
 end
 $$;
 
+-- wait_for_writers: wait until those have ended who write to a table none of whose triggers was replaced. Without
+-- the rights to lock the table, replacing a trigger is how to wait: one that never fires.
+create or replace function pgtrickle_internal.wait_for_writers(source oid, trigger_level text, deadline timestamptz)
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    relation_id oid;
+begin
+    for relation_id in
+        select w.relation_id from pgtrickle_internal.wanted_triggers(source, trigger_level) w
+        group by w.relation_id having bool_and(w.enabled is not distinct from 'A') order by 1
+    loop
+        if clock_timestamp() > deadline then
+            raise lock_not_available;
+        end if;
+        execute format('create or replace trigger %I after truncate on %s for each statement when (false) '
+            'execute function pgtrickle_changes.capture_%s()', format('pgtrickle_%s_wait', source),
+            pgtrickle_internal.printed(relation_id), source);
+    end loop;
+end
+$$;
+
 -- enable_always: let the triggers of a source fire for replicated writes too, where the caller owns it.
 -- Runs as the caller: only the owner of a table may do this. Waits for no writer longer than a moment: then the
 -- triggers stay as they are, and the owner of the table may do it later.
@@ -264,10 +287,12 @@ begin
     deadline := clock_timestamp() + interval '500 ms' + patience + interval '20 ms' * (
         select count(*) from pgtrickle_internal.wanted_triggers(source, level));
     -- writers under way still run the old function: replacing every trigger waits for them to end;
-    -- replacing a trigger that is off switches it on, and with it those that were handed down
+    -- replacing a trigger that is off switches it on, and with it those that were handed down. One that fires for
+    -- replicated writes would cease to, and only the owner of the table could change that: it stays
     for wanted in
         select w.* from pgtrickle_internal.wanted_triggers(source, level) w
-        where not w.is_clone and (has_new_shape or w.trigger_id is null or w.enabled = 'D' or exists (
+        where not w.is_clone and (has_new_shape and (is_other_level or w.enabled is distinct from 'A')
+            or w.trigger_id is null or w.enabled = 'D' or exists (
             select from pgtrickle_internal.wanted_triggers(source, level) c
             where c.is_clone and c.event = w.event and (c.trigger_id is null or c.enabled = 'D')))
     loop
@@ -276,6 +301,9 @@ begin
         end if;
         perform pgtrickle_internal.create_trigger(source, level, wanted.relation_id, wanted.trigger_name, wanted.event);
     end loop;
+    if has_new_shape then
+        perform pgtrickle_internal.wait_for_writers(source, level, deadline);
+    end if;
     perform pgtrickle_internal.enable_always(source);
     perform set_config('lock_timeout', patience_before, true);
     perform pgtrickle_internal.note_always(source);

@@ -74,8 +74,7 @@ begin
     perform pgtrickle_internal.prove_ownership(relation_id);
     perform pgtrickle_internal.guard_always(relation_id);
     perform pgtrickle_internal.add_columns(relation_id, query_view);
-    perform pgtrickle_internal.change_query(relation_id, query_view);
-    perform pgtrickle_internal.check_search_path(id, pg_catalog.current_schemas(false));
+    perform pgtrickle_internal.change_query(relation_id, query_view, pg_catalog.current_schemas(false));
     perform pgtrickle_internal.enable_always_for(id);
     perform pgtrickle_internal.drop_view(query_view);
 end
@@ -139,7 +138,7 @@ begin
 end
 $$;
 
-create or replace function pgtrickle_internal.change_query(relation_id oid, query_view oid) returns void
+create or replace function pgtrickle_internal.change_query(relation_id oid, query_view oid, path name[]) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -147,6 +146,7 @@ declare
 begin
     perform pgtrickle_internal.check_ownership(relation_id);
     perform pgtrickle_internal.check_view(query_view, relation_id);
+    update pgtrickle.pgt_stream_tables s set author_path = coalesce(path, '{}') where s.pgt_id = id;
     perform pgtrickle_internal.adopt_query(id, query_view);
     update pgtrickle.pgt_stream_tables s set
         settings = pgtrickle_internal.session_settings(), match_columns = pgtrickle_internal.match_columns(relation_id),

@@ -5,6 +5,14 @@
 -- Each says how few rows it returns: expecting the usual thousand, PostgreSQL would read a whole system
 -- catalog to join them, and every new stream table would cost more than the one before.
 
+-- is_invoker: whether a view with these options reads as whoever reads it.
+create or replace function pgtrickle_internal.is_invoker(options text[]) returns boolean
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+    select exists (select from pg_options_to_table(options) o
+        where o.option_name = 'security_invoker' and o.option_value::boolean)
+$$;
+
 -- rules_of: the rule of the view and of every view below it, with the role that PostgreSQL checks there.
 create or replace function pgtrickle_internal.rules_of(query_view oid, reader oid)
 returns table (view_id oid, rule_id oid, checked_as oid, action text)
@@ -13,8 +21,7 @@ as $$
     with recursive reached(view_id, checked_as) as (
         select query_view, reader
         union
-        select c.oid, case when exists (
-                select from unnest(c.reloptions) o where o ~* '^security_invoker=(true|on|yes|1|t|y)$')
+        select c.oid, case when pgtrickle_internal.is_invoker(c.reloptions)
             then r.checked_as else c.relowner end
         from reached r
         join pg_rewrite w on w.ev_class = r.view_id

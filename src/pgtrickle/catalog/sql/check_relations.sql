@@ -1,7 +1,7 @@
 -- check_relations: refuse relations that cannot be followed, or that somebody may not read.
 -- Runs as the sidecar's role; `reader` is the owner of the stream table.
 
--- what_relation: why a relation cannot be a source, or null.
+-- unfit_relation: why a relation cannot be a source, or null.
 create or replace function pgtrickle_internal.unfit_relation(relation_id oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -156,6 +156,7 @@ begin
     perform pgtrickle_internal.check_relation(r.relation_id, r.checked_as, reader, r.columns)
     from (select * from pgtrickle_internal.relations_of(query_view, reader) order by relation_id) r;
     perform pgtrickle_internal.check_rules(query_view, reader);
+    perform pgtrickle_internal.check_object_names(query_view, reader);
     perform pgtrickle_internal.check_functions(query_view, reader);
 end
 $$;

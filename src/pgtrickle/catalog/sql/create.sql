@@ -127,7 +127,8 @@ begin
             errcode = 'invalid_table_definition', hint = 'Select at least one column.';
     end if;
     begin
-        execute pg_catalog.format('create table %s as table %s with no data',
+        -- a refresh finds rows by their place, which other access methods may not have
+        execute pg_catalog.format('create table %s using heap as table %s with no data',
             printed, pgtrickle_internal.printed(query_view));
     exception when others then
         raise exception 'the columns of the query cannot be those of a table: %', sqlerrm using
@@ -171,14 +172,14 @@ create or replace function pgtrickle.create_stream_table(
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
-    refresh_timeout text default null, on_divergence text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null
 ) returns void
 language plpgsql
 as $$
 declare
     asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, initialize, diamond_consistency,
-        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-        refresh_timeout => refresh_timeout, on_divergence => on_divergence);
+        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
+        on_divergence);
     parts text[] := pgtrickle_internal.new_name(name);
     query_view oid;
     relation_id oid;
@@ -189,8 +190,7 @@ begin
     query_view := pgtrickle_internal.view_of(query);
     perform pgtrickle_internal.check_text(query_view);
     relation_id := pgtrickle_internal.create_storage(parts[1], parts[2], query_view);
-    id := pgtrickle_internal.register(query_view, relation_id, asked);
-    perform pgtrickle_internal.check_search_path(id, pg_catalog.current_schemas(false));
+    id := pgtrickle_internal.register(query_view, relation_id, asked, pg_catalog.current_schemas(false));
     perform pgtrickle_internal.enable_always_for(id);
     perform pgtrickle_internal.drop_view(query_view);
 end
@@ -202,7 +202,7 @@ create or replace function pgtrickle.create_stream_table_if_not_exists(
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
-    refresh_timeout text default null, on_divergence text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null
 ) returns void
 language plpgsql
 as $$
@@ -213,7 +213,7 @@ begin
     end if;
     perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
         diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-        refresh_timeout, on_divergence);
+        tier, refresh_timeout, on_divergence);
 end
 $$;
 
@@ -223,7 +223,7 @@ create or replace function pgtrickle.create_or_replace_stream_table(
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
-    refresh_timeout text default null, on_divergence text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null
 ) returns void
 language plpgsql
 as $$
@@ -234,11 +234,11 @@ begin
     if existing is null then
         perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
             diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-            refresh_timeout, on_divergence);
+            tier, refresh_timeout, on_divergence);
     else
         perform pgtrickle_internal.alter_options(existing, pgtrickle_internal.options(schedule, refresh_mode, initialize,
             diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-            refresh_timeout => refresh_timeout, on_divergence => on_divergence));
+            tier, refresh_timeout, on_divergence));
         perform pgtrickle_internal.alter_query(existing, query);
     end if;
 end

@@ -35,9 +35,9 @@ $$;
 -- may_drain: whether the caller may act as the sidecar's role, or for the owner of the database.
 create or replace function pgtrickle_internal.may_drain() returns boolean
 language sql stable as $$
-    select pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'MEMBER') or exists (
+    select pgtrickle_internal.may_act_as(pgtrickle.sidecar_role()) or exists (
         select from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()
-            and pg_catalog.pg_has_role(d.datdba, 'MEMBER'))
+            and pgtrickle_internal.may_act_as(d.datdba))
 $$;
 
 -- own_drain: the state of draining, for those who may change it; own_requests tells why it is a view.

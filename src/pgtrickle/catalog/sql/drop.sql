@@ -42,14 +42,24 @@ begin
 end
 $$;
 
--- forget: remove the rest of a stream table whose table is gone. Anybody may: there is nothing to lose.
-create or replace function pgtrickle_internal.forget(id bigint) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp
+-- may_forget: whether a stream table has lost its table, and the caller may act for who owned that. Its definition may
+-- still be needed: a restore creates the table again.
+create or replace function pgtrickle_internal.may_forget(id bigint) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
-declare
-    sources oid[] := array(
-        select d.source_relid from pgtrickle.pgt_dependencies d
-        where d.pgt_id = id and d.source_type not in ('view', 'function') order by 1);
+    select exists (select from pgtrickle.pgt_stream_tables s
+        where s.pgt_id = id and (pg_has_role(s.pgt_owner, 'USAGE') or pgtrickle_internal.may_act_as(pgtrickle.sidecar_role())))
+        and pgtrickle_internal.bound_relation(id) is null and not pgtrickle.is_copy()
+$$;
+
+-- own_remains: the stream tables that whoever looks may remove the rest of; own_requests tells why it is a view.
+create or replace view pgtrickle.own_remains with (security_barrier) as
+select s.pgt_id from pgtrickle.pgt_stream_tables s where pgtrickle_internal.may_forget(s.pgt_id);
+
+-- forget: remove the rest of a stream table whose table is gone. Runs as the caller.
+create or replace function pgtrickle_internal.forget(id bigint) returns void
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
+as $$
 begin
     if not exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = id) then
         return;
@@ -59,12 +69,32 @@ begin
         raise exception 'the table of this stream table still exists' using
             errcode = 'object_not_in_prerequisite_state', hint = 'Use pgtrickle.drop_stream_table.';
     end if;
-    perform pgtrickle_internal.drop_state(id);
-    delete from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
-    -- a table that is busy now is released by the sidecar later
-    perform pgtrickle_internal.release_source(source) from unnest(sources) source;
+    delete from pgtrickle.own_remains r where r.pgt_id = id;
+    if not found then
+        raise exception '%', format('only its owner may remove what is left of stream table %s', pgtrickle_internal.shown_name(id))
+        using errcode = 'insufficient_privilege', hint = 'A sidecar removes it, unless a table of that name was created again.';
+    end if;
 end
 $$;
+
+-- remove_rest: with the row of a stream table goes all that the sidecar keeps for it.
+create or replace function pgtrickle_internal.remove_rest() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    sources oid[] := array(
+        select d.source_relid from pgtrickle.pgt_dependencies d
+        where d.pgt_id = old.pgt_id and d.source_type not in ('view', 'function') order by 1);
+begin
+    perform pgtrickle_internal.drop_state(old.pgt_id);
+    delete from pgtrickle.pgt_dependencies d where d.pgt_id = old.pgt_id;
+    -- a table that is busy now is released by the sidecar later
+    perform pgtrickle_internal.release_source(source) from unnest(sources) source;
+    return old;
+end
+$$;
+create or replace trigger remove_rest before delete on pgtrickle.pgt_stream_tables
+    for each row execute function pgtrickle_internal.remove_rest();
 
 -- drop_state: drop what the sidecar keeps for a stream table; all of it is called <something>_<id>.
 create or replace function pgtrickle_internal.drop_state(id bigint) returns void

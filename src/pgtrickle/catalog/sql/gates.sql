@@ -25,12 +25,14 @@ begin
             errcode = 'undefined_table', hint = 'Outside the search_path, write schema.name.';
     end if;
     if not pgtrickle_internal.is_source(relation_id)
-        and not exists (select from pgtrickle.pgt_gates g where g.source_relid = relation_id)
+        and not exists (select from pgtrickle.pgt_gates g
+            where g.source_relid operator(pg_catalog.=) relation_id)
     then
         raise exception '%', pg_catalog.format('%s is not a source of any stream table',
                 pgtrickle_internal.printed(relation_id)) using
             errcode = 'wrong_object_type',
-            hint = case when exists (select from pgtrickle.pgt_dependencies d where d.source_relid = relation_id)
+            hint = case when exists (select from pgtrickle.pgt_dependencies d
+                    where d.source_relid operator(pg_catalog.=) relation_id)
                 then 'It is a view: name the tables that it reads.'
                 else 'pgtrickle.list_sources shows what a stream table reads.' end;
     end if;

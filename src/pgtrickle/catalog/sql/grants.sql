@@ -2,6 +2,26 @@
 -- Functions that run as the caller need what they call, so some of these are not meant to be called
 -- by hand; each of them checks what it is given.
 
+-- What the owner of our schemas gives to others by default they would have on every table and function here.
+do $$
+declare
+    given text := (
+        select string_agg(distinct case a.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end, ', ')
+        from pg_catalog.pg_default_acl d cross join lateral pg_catalog.aclexplode(d.defaclacl) a
+        where d.defaclrole = current_user::regrole and a.grantee <> d.defaclrole and d.defaclobjtype in ('r', 'S', 'f', 'n')
+            and (d.defaclnamespace = 0 or d.defaclnamespace::regnamespace::text ~ '^pgtrickle(_|$)')
+            -- what everybody may execute is decided below
+            and not (d.defaclobjtype = 'f' and a.grantee = 0));
+begin
+    if given is not null then
+        raise exception '%', format('default privileges of %I would give %s access to the tables of pgtrickle', current_user, given)
+        using errcode = 'insufficient_privilege',
+            hint = format('Take them back, and give them again for other schemas: alter default privileges for role %I '
+                'revoke ... from ... (\ddp in psql lists them).', current_user);
+    end if;
+end
+$$;
+
 revoke execute on all routines in schema pgtrickle, pgtrickle_internal from public;
 grant usage on schema pgtrickle_internal to public;
 
@@ -11,6 +31,7 @@ grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrick
 grant select, insert (pgt_id) on pgtrickle.own_requests to public;
 grant select, insert (source_relid), delete on pgtrickle.own_gates to public;
 grant select, insert (is_draining), delete on pgtrickle.own_drain to public;
+grant select, delete on pgtrickle.own_remains to public;
 
 -- commands
 grant execute on function
@@ -32,7 +53,7 @@ grant execute on function
 
 -- parts of the above that run as the caller
 grant execute on function
-    pgtrickle.sidecar_role, pgtrickle_internal.printed, pgtrickle_internal.name_parts, pgtrickle_internal.new_name,
+    pgtrickle.sidecar_role, pgtrickle_internal.may_act_as, pgtrickle_internal.may_forget, pgtrickle_internal.forget, pgtrickle_internal.printed, pgtrickle_internal.name_parts, pgtrickle_internal.new_name,
     pgtrickle_internal.find_stream_table, pgtrickle_internal.stream_table, pgtrickle_internal.one_of, pgtrickle_internal.options,
     pgtrickle_internal.session_settings, pgtrickle_internal.view_of, pgtrickle_internal.unprinted, pgtrickle_internal.check_text, pgtrickle_internal.drop_view,
     pgtrickle_internal.check_room,
@@ -50,12 +71,12 @@ grant execute on function
     pgtrickle_internal.may_gate, pgtrickle_internal.check_may_gate, pgtrickle_internal.close_gate, pgtrickle_internal.open_gate,
     pgtrickle_internal.may_drain, pgtrickle_internal.check_may_drain, pgtrickle_internal.check_not_copy, pgtrickle_internal.is_guarded,
     pgtrickle_internal.bound_relation, pgtrickle_internal.named_relation, pgtrickle_internal.shown_name, pgtrickle_internal.own_guard, pgtrickle_internal.restore_guard,
-    pgtrickle_internal.found_by_path, pgtrickle_internal.check_search_path, pgtrickle_internal.has_moved, pgtrickle_internal.timeline, pgtrickle_internal.system_identifier, pgtrickle_internal.present_identity to public;
+    pgtrickle_internal.has_moved, pgtrickle_internal.timeline, pgtrickle_internal.system_identifier, pgtrickle_internal.present_identity to public;
 
 -- parts that run as the sidecar's role and check everything they are given
 grant execute on function
     pgtrickle_internal.register, pgtrickle_internal.change_query, pgtrickle_internal.change_options, pgtrickle_internal.change_status,
-    pgtrickle_internal.ask_for_repair, pgtrickle_internal.forget, pgtrickle_internal.note_always, pgtrickle_internal.note_enabled to public;
+    pgtrickle_internal.ask_for_repair, pgtrickle_internal.note_always, pgtrickle_internal.note_enabled to public;
 
 -- What a function of ours means must not depend on the session it runs in: these settings change how SQL is
 -- read and how names are printed, and a cached plan would keep that meaning for later calls as somebody else.

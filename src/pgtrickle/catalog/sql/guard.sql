@@ -6,7 +6,7 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
     if current_setting('pgtrickle.applying', true) = 'on'
-        and pg_has_role(current_user, pgtrickle.sidecar_role(), 'MEMBER')
+        and pgtrickle_internal.may_act_as(pgtrickle.sidecar_role())
     then
         return null;
     end if;
@@ -65,7 +65,8 @@ as $$
 $$;
 
 -- create_row_index: the index by which a refresh finds whole rows. Runs as the owner of the table.
--- Where a column cannot be part of an index the table goes without; a refresh then reads it all.
+-- Where a column cannot be part of an index, or hundreds of columns are more than PostgreSQL 17 and older can store
+-- of an index, the table goes without; a refresh then reads it all.
 create or replace function pgtrickle_internal.create_row_index(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -86,7 +87,8 @@ begin
     end loop;
     execute format('create index %I on %s (hash_record_extended(row(%s), 0))', index_name,
         pgtrickle_internal.printed(relation_id), array_to_string(pgtrickle_internal.match_columns(relation_id), ', '));
-exception when invalid_object_definition or feature_not_supported or undefined_function then
+exception when invalid_object_definition or feature_not_supported or undefined_function
+    or program_limit_exceeded then
     raise notice '%', format('%s gets no index on whole rows: %s', pgtrickle_internal.printed(relation_id), sqlerrm);
 end
 $$;

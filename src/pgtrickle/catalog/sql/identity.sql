@@ -4,7 +4,8 @@
 -- the identity of the database: the system identifier of the server, the OID of the database, the OID of a
 -- catalog table, and the transaction that wrote its first row (`marker`). A dump keeps none of them, a clone
 -- by CREATE DATABASE ... TEMPLATE has another OID, pg_upgrade makes another system identifier. A physical copy
--- keeps all of them, and with them all OIDs and transaction ids: it is a failover, and goes on.
+-- keeps all of them, and with them all OIDs and transaction ids: it is a failover, and goes on. A server whose counter
+-- of transactions was set back (pg_resetwal) is like another one: frontiers would hide what is written from now on.
 
 -- system_identifier: that of the server; null where the caller may not call pg_control_system().
 create or replace function pgtrickle_internal.system_identifier() returns bigint
@@ -49,7 +50,8 @@ as $$
     select not exists (
         select from pgtrickle.pgt_identity i join pgtrickle_internal.present_identity() p
             on p.database_id = i.database_id and p.catalog_id = i.catalog_id and p.marker = i.marker
-                and coalesce(p.system_identifier = i.system_identifier, true))
+                and coalesce(p.system_identifier = i.system_identifier, true)
+        where i.seen_xid is null or i.seen_xid <= pg_snapshot_xmax(pg_current_snapshot()))
 $$;
 
 -- is_copy: whether the catalog came here with a dump, a clone or an upgrade, and has not been repaired since.
@@ -79,11 +81,22 @@ $$;
 create or replace function pgtrickle_internal.adopt_identity() returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
-    insert into pgtrickle.pgt_identity as i (system_identifier, database_id, catalog_id, marker)
-    select p.system_identifier, p.database_id, p.catalog_id, p.marker from pgtrickle_internal.present_identity() p
+    insert into pgtrickle.pgt_identity as i (system_identifier, database_id, catalog_id, marker, seen_xid)
+    select p.system_identifier, p.database_id, p.catalog_id, p.marker, pg_snapshot_xmax(pg_current_snapshot())
+    from pgtrickle_internal.present_identity() p
     on conflict (is_only) do update set system_identifier = excluded.system_identifier,
         database_id = excluded.database_id, catalog_id = excluded.catalog_id, marker = excluded.marker,
-        bound_at = excluded.bound_at
+        bound_at = excluded.bound_at, seen_xid = excluded.seen_xid
+$$;
+
+-- note_counter: store how far the server has counted transactions, from time to time: an idle server stays idle.
+create or replace function pgtrickle_internal.note_counter() returns void
+language sql set search_path = pg_catalog, pg_temp
+as $$
+    update pgtrickle.pgt_identity i set seen_xid = s.next
+    from (select pg_snapshot_xmax(pg_current_snapshot())) s(next)
+    where coalesce(s.next::text::numeric - i.seen_xid::text::numeric > 1000, true)
+        and not pgtrickle_internal.has_moved()
 $$;
 
 -- settle_identity: before the first stream table of an empty installation, adopt the identity it finds.

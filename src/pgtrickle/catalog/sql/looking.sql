@@ -6,25 +6,31 @@ language sql stable as $$
     select pg_catalog.pg_has_role(owner_id, 'USAGE') or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE')
 $$;
 
+-- The errors are for whoever owns the table now; in a copy, where ids mean others, for the sidecar's role alone.
 create or replace view pgtrickle.visible_history as
 select h.refresh_id, h.pgt_id, h.data_timestamp, h.start_time, h.end_time, h.action, h.status,
     h.rows_inserted, h.rows_deleted, h.delta_row_count, h.duration_ms,
-    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then h.reason end as reason,
-    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then h.error_message end as error_message, h.initiated_by
-from pgtrickle.pgt_refresh_history h join pgtrickle.pgt_stream_tables s on s.pgt_id = h.pgt_id;
+    case when pgtrickle_internal.may_see_errors(o.owner_id) then h.reason end as reason,
+    case when pgtrickle_internal.may_see_errors(o.owner_id) then h.error_message end as error_message, h.initiated_by
+from pgtrickle.pgt_refresh_history h join pgtrickle.pgt_stream_tables s on s.pgt_id = h.pgt_id
+left join pg_catalog.pg_class c on c.oid = s.pgt_relid
+cross join lateral (
+    select case when not (select pgtrickle.is_copy()) then coalesce(c.relowner, s.pgt_owner) end) o(owner_id);
 
 create or replace view pgtrickle.stream_tables_info as
 select s.pgt_id, coalesce(n.nspname, s.pgt_schema) as pgt_schema, coalesce(c.relname, s.pgt_name) as pgt_name,
     pg_catalog.pg_get_userbyid(coalesce(c.relowner, s.pgt_owner)) as owner, s.defining_query, s.schedule,
     s.refresh_mode, s.effective_refresh_mode, s.downgrade_reason, s.status, s.is_populated,
     s.data_timestamp, now() - s.data_timestamp as staleness, s.last_refresh_at, s.consecutive_errors,
-    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then s.last_error end as last_error, s.retry_at,
-    s.needs_reinit, case when pgtrickle_internal.may_see_errors(s.pgt_owner) then s.reinit_reason end as reinit_reason,
+    case when pgtrickle_internal.may_see_errors(o.owner_id) then s.last_error end as last_error, s.retry_at,
+    s.needs_reinit, case when pgtrickle_internal.may_see_errors(o.owner_id) then s.reinit_reason end as reinit_reason,
     s.refresh_tier, s.cdc_mode, s.append_only, s.pooler_compatibility_mode, s.created_at,
     s.refresh_timeout, s.on_divergence, s.repairs, s.last_repair_at
 from pgtrickle.pgt_stream_tables s
 left join pg_catalog.pg_class c on c.oid = s.pgt_relid and not (select pgtrickle.is_copy())
-left join pg_catalog.pg_namespace n on n.oid = c.relnamespace;
+left join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+cross join lateral (
+    select case when not (select pgtrickle.is_copy()) then coalesce(c.relowner, s.pgt_owner) end) o(owner_id);
 
 create or replace function pgtrickle.pgt_status() returns table (
     name text, status text, refresh_mode text, is_populated boolean, consecutive_errors integer,
@@ -77,7 +83,9 @@ as $$
 $$;
 
 -- change_buffer_sizes: how many changes wait for each stream table, and what their buffers take.
--- Runs as the sidecar's role, since nobody else may look into the buffers; it tells numbers only.
+-- Runs as the sidecar's role, since nobody else may look into the buffers; it tells numbers only. Each buffer is read in
+-- a subtransaction that is undone: its locks would last as long as the caller's transaction, and nobody could
+-- empty or alter the buffer until then.
 create or replace function pgtrickle.change_buffer_sizes() returns table (
     stream_table text, source_table text, source_oid oid, cdc_mode text, pending_rows bigint, buffer_bytes bigint)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp
@@ -104,14 +112,19 @@ begin
         source_table := reading.source;
         source_oid := reading.source_id;
         cdc_mode := reading.mode;
-        execute format(
-            'select count(*) from (select xid, weight from pgtrickle_changes.changes_%1$s_0 union all '
-            'select xid, weight from pgtrickle_changes.changes_%1$s_1) b '
-            'where $1 is null or (b.xid >= pg_snapshot_xmin($1) and not pg_visible_in_snapshot(b.xid, $1))',
-            reading.source_id)
-        into pending_rows using reading.seen;
-        buffer_bytes := pg_total_relation_size(format('pgtrickle_changes.changes_%s_0', reading.source_id)::regclass)
-            + pg_total_relation_size(format('pgtrickle_changes.changes_%s_1', reading.source_id)::regclass);
+        begin
+            execute format(
+                'select count(*) from (select xid, weight from pgtrickle_changes.changes_%1$s_0 union all '
+                'select xid, weight from pgtrickle_changes.changes_%1$s_1) b '
+                'where $1 is null or (b.xid >= pg_snapshot_xmin($1) and not pg_visible_in_snapshot(b.xid, $1))',
+                reading.source_id)
+            into pending_rows using reading.seen;
+            buffer_bytes := pg_total_relation_size(format('pgtrickle_changes.changes_%s_0', reading.source_id)::regclass)
+                + pg_total_relation_size(format('pgtrickle_changes.changes_%s_1', reading.source_id)::regclass);
+            raise exception using errcode = 'PT001';
+        exception when sqlstate 'PT001' then
+            null;
+        end;
         return next;
     end loop;
 end

@@ -17,6 +17,14 @@ create or replace function pgtrickle.sidecar_role() returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select nspowner from pg_namespace where nspname = 'pgtrickle' $$;
 
+-- may_act_as: whether the caller may act as a role. From PostgreSQL 16 on a member may be one without any right to.
+create or replace function pgtrickle_internal.may_act_as(role_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select pg_has_role(role_id, 'USAGE') or pg_has_role(role_id,
+        case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end)
+$$;
+
 -- printed: the name of a relation as one writes it in SQL, always with its schema.
 create or replace function pgtrickle_internal.printed(relation oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
@@ -59,7 +67,7 @@ as $$
 declare
     parts text[] := pgtrickle_internal.name_parts(given);
 begin
-    if pg_catalog.cardinality(parts) = 2 then
+    if pg_catalog.cardinality(parts) operator(pg_catalog.=) 2 then
         return parts;
     end if;
     if pg_catalog.current_schema() is null then
@@ -73,6 +81,7 @@ $$;
 
 -- find_stream_table: the id of a stream table, or null. A bare name is resolved by the caller's search_path.
 -- A stream table whose table was dropped is still found by the name it had.
+-- Others may have chosen what is found along the search_path, so every operator is written in full.
 create or replace function pgtrickle_internal.find_stream_table(given text) returns bigint
 language plpgsql stable
 as $$
@@ -85,13 +94,13 @@ begin
     from pg_catalog.unnest(parts) with ordinality as p(part, number);
     select s.pgt_id into found_id
     from pgtrickle.pgt_stream_tables s
-    where s.pgt_relid = pg_catalog.to_regclass(printed_name)::pg_catalog.oid and not pgtrickle.is_copy();
+    where s.pgt_relid operator(pg_catalog.=) pg_catalog.to_regclass(printed_name)::pg_catalog.oid and not pgtrickle.is_copy();
     if found_id is null then
         select s.pgt_id into found_id
         from pgtrickle.pgt_stream_tables s
-        where s.pgt_name = parts[pg_catalog.cardinality(parts)]
-            and s.pgt_schema = any (case when pg_catalog.cardinality(parts) = 2
-                then array[parts[1]::name] else pg_catalog.current_schemas(false) end)
+        where s.pgt_name operator(pg_catalog.=) parts[pg_catalog.cardinality(parts)]
+            and s.pgt_schema operator(pg_catalog.=) any (case when pg_catalog.cardinality(parts) operator(pg_catalog.=) 2
+                then array[parts[1]::pg_catalog.name] else pg_catalog.current_schemas(false) end)
             and pgtrickle_internal.bound_relation(s.pgt_id) is null
         order by pg_catalog.array_position(pg_catalog.current_schemas(false), s.pgt_schema)
         limit 1;

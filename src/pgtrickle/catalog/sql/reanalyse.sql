@@ -47,15 +47,45 @@ begin
 end
 $$;
 
+-- check_constants: refuse to parse a query where that alone would run code of others. PostgreSQL reads the constants
+-- of a query while it parses it, and values in an array or a composite type pass the checks of their domains then.
+-- The types are found by the text, which has every cast in full: in a copy, nothing else is known of them yet.
+create or replace function pgtrickle_internal.check_constants(query text) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    untrusted oid;
+begin
+    -- most queries have no constant of a type that is not built in
+    if query !~ '::(?:"|[^"[:space:]()'',]*[.])' then
+        return;
+    end if;
+    select min(f.id) into untrusted
+    from pg_type t join pg_namespace n on n.oid = t.typnamespace
+    cross join lateral (select format('::%I.%I', n.nspname, t.typname)) c(printed)
+    cross join lateral pgtrickle_internal.untrusted_functions(array['pg_type'::regclass::oid], array[t.oid]) f(id)
+    where t.oid >= 16384 and strpos(query, c.printed) > 0
+        and query ~ (regexp_replace(c.printed, '([^[:alnum:]_])', '\\\1', 'g') || '(?![[:alnum:]_$])');
+    if untrusted is not null then
+        raise exception '%', format('the query calls %s, which %I could make read in its name', untrusted::regprocedure,
+                (select pg_get_userbyid(p.proowner) from pg_proc p where p.oid = untrusted)) using
+            errcode = 'insufficient_privilege',
+            hint = format('The function would run as %1$I. Let an administrator take it over: '
+                'alter function %2$s owner to %1$I.', pg_get_userbyid(pgtrickle.sidecar_role()), untrusted::regprocedure);
+    end if;
+end
+$$;
+
 -- view_of_stored: the stored query as a temporary view; its names are complete, so no search_path matters.
 create or replace function pgtrickle_internal.view_of_stored(id bigint) returns oid
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     view_name text := format('pgtrickle_%s', replace(gen_random_uuid()::text, '-', ''));
+    query text := (select s.defining_query from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
 begin
-    execute format('create temporary view %I as ', view_name)
-        || (select s.defining_query from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
+    perform pgtrickle_internal.check_constants(query);
+    execute format('create temporary view %I as ', view_name) || query;
     return to_regclass('pg_temp.' || view_name);
 end
 $$;

@@ -19,11 +19,11 @@ begin
 end
 $$;
 
--- may_refresh: whether the caller may act for the owner of a stream table.
+-- may_refresh: whether the caller may act for the owner of a stream table; in a copy its id is that of another table.
 create or replace function pgtrickle_internal.may_refresh(id bigint) returns boolean
 language sql stable as $$
     select exists (select from pgtrickle.pgt_stream_tables s join pg_catalog.pg_class c on c.oid = s.pgt_relid
-        where s.pgt_id = id and pg_catalog.pg_has_role(c.relowner, 'USAGE'))
+        where s.pgt_id = id and pg_catalog.pg_has_role(c.relowner, 'USAGE') and not pgtrickle.is_copy())
 $$;
 
 -- own_requests: the requests for stream tables that whoever looks may refresh. A view checks the role that is

@@ -105,6 +105,7 @@ begin
     end loop;
     perform pgtrickle_internal.record_ground(id, query_view, reader);
     perform pgtrickle_internal.check_reading_functions(id);
+    perform pgtrickle_internal.check_search_path(id);
     if exists (select from pgtrickle_internal.changed_dependencies(id)) then
         raise exception '%', format('what %s reads was altered meanwhile', pgtrickle_internal.printed(relation_id)) using
             errcode = 'lock_not_available', hint = 'Try again.';
@@ -189,7 +190,9 @@ end
 $$;
 
 -- register: enter a new, empty table as a stream table. What the sidecar will execute, it finds out itself.
-create or replace function pgtrickle_internal.register(query_view oid, relation_id oid, options jsonb) returns bigint
+-- `path` is the search_path of the caller; it only decides which functions are refused.
+create or replace function pgtrickle_internal.register(query_view oid, relation_id oid, options jsonb, path name[])
+returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -204,9 +207,9 @@ begin
     end if;
     perform pgtrickle_internal.settle_identity();
     insert into pgtrickle.pgt_stream_tables
-        (pgt_relid, pgt_schema, pgt_name, pgt_owner, defining_query, refresh_mode, settings, match_columns)
+        (pgt_relid, pgt_schema, pgt_name, pgt_owner, defining_query, refresh_mode, settings, match_columns, author_path)
     select c.oid, n.nspname, c.relname, c.relowner, '', 'AUTO', pgtrickle_internal.session_settings(),
-        pgtrickle_internal.match_columns(c.oid)
+        pgtrickle_internal.match_columns(c.oid), coalesce(path, '{}')
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where c.oid = relation_id
     returning pgt_id into id;

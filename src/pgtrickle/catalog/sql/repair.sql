@@ -226,22 +226,32 @@ declare
     reason constant text := 'repair was asked for';
 begin
     for broken in
-        select s.pgt_id, s.pgt_relid, s.status, s.consecutive_errors, pgtrickle_internal.bound_relation(s.pgt_id) as relation_id,
-            pgtrickle_internal.named_relation(s.pgt_id) as named_id
-        from pgtrickle.pgt_stream_tables s order by 1
-        for no key update
+        select s.pgt_id, pgtrickle_internal.bound_relation(s.pgt_id) as relation_id,
+            pgtrickle_internal.named_relation(s.pgt_id) as named_id, c.lost_source
+        from pgtrickle.pgt_stream_tables s
+        left join lateral (
+            select true where exists (
+                select from pgtrickle_internal.changed_dependencies(s.pgt_id) d where d.present is null)
+        ) c(lost_source) on true
+        where pgtrickle_internal.bound_relation(s.pgt_id) is null or c.lost_source or s.status = 'ERROR'
+            or s.consecutive_errors > 0 or not pgtrickle_internal.is_guarded(s.pgt_relid)
+        order by 1
     loop
-        if broken.relation_id is null and pgtrickle_internal.is_guarded(broken.named_id)
+        -- a refresh may hold it for long, and others must not wait for us meanwhile
+        perform from pgtrickle.pgt_stream_tables s where s.pgt_id = broken.pgt_id for no key update skip locked;
+        if not found then
+            return next format('%s is being refreshed now. If that fails, run the repair again.',
+                pgtrickle_internal.shown_name(broken.pgt_id));
+        elsif broken.relation_id is null and pgtrickle_internal.is_guarded(broken.named_id)
             and not exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = broken.named_id)
         then
             perform pgtrickle_internal.bind_table(broken.pgt_id, broken.named_id);
             return next pgtrickle_internal.bind_sources(broken.pgt_id, 'its table was created again');
         elsif broken.relation_id is null then
             return next pgtrickle_internal.mark_unbound(broken.pgt_id);
-        elsif exists (select from pgtrickle_internal.changed_dependencies(broken.pgt_id) d where d.present is null) then
+        elsif broken.lost_source then
             return next pgtrickle_internal.bind_sources(broken.pgt_id, 'a source was created again');
-        elsif broken.status = 'ERROR' or broken.consecutive_errors > 0 or not pgtrickle_internal.is_guarded(broken.relation_id)
-        then
+        else
             return next pgtrickle_internal.bind_sources(broken.pgt_id, reason);
         end if;
     end loop;
@@ -362,10 +372,13 @@ $$;
 -- visible_repairs: every self-repair; the rows that differed are for those who may act for the owner.
 create or replace view pgtrickle.visible_repairs with (security_barrier) as
 select r.repair_id, r.pgt_id, s.pgt_schema, s.pgt_name, r.cause, r.found_at, r.found_by, r.reason, r.repaired_at,
-    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then r.problems end as problems,
-    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then r.unexpected end as unexpected,
-    case when pgtrickle_internal.may_see_errors(s.pgt_owner) then r.missing end as missing
-from pgtrickle.pgt_repairs r join pgtrickle.pgt_stream_tables s on s.pgt_id = r.pgt_id;
+    case when pgtrickle_internal.may_see_errors(o.owner_id) then r.problems end as problems,
+    case when pgtrickle_internal.may_see_errors(o.owner_id) then r.unexpected end as unexpected,
+    case when pgtrickle_internal.may_see_errors(o.owner_id) then r.missing end as missing
+from pgtrickle.pgt_repairs r join pgtrickle.pgt_stream_tables s on s.pgt_id = r.pgt_id
+left join pg_catalog.pg_class c on c.oid = s.pgt_relid
+cross join lateral (
+    select case when not (select pgtrickle.is_copy()) then coalesce(c.relowner, s.pgt_owner) end) o(owner_id);
 
 -- repairs: the self-repairs of a stream table, newest first.
 create or replace function pgtrickle.repairs(name text) returns table (

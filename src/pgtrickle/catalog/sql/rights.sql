@@ -9,8 +9,7 @@ as $$
     with recursive reached(view_id, through) as (
         select query_view, 0::oid
         union
-        select c.oid, case when exists (
-                select from unnest(c.reloptions) o where o ~* '^security_invoker=(true|on|yes|1|t|y)$')
+        select c.oid, case when pgtrickle_internal.is_invoker(c.reloptions)
             then r.through else c.oid end
         from reached r
         join pg_rewrite w on w.ev_class = r.view_id

@@ -1,6 +1,6 @@
 -- search_path: a refresh evaluates with search_path = pg_catalog, pg_temp, as PostgreSQL itself does for materialized
 -- views since version 17. A function that relies on its caller's search_path would fail then, or silently find
--- another operator, so it is refused when a stream table is created.
+-- another operator, so it is refused: when a stream table is created, and when such a function replaces another.
 
 -- found_by_path: names in the bodies of functions that a stream table relies on and that only a search_path leads
 -- to. The bodies are text to PostgreSQL, so this goes by their words: functions before a parenthesis, types, and
@@ -49,12 +49,12 @@ as $$
         or array[o.oprleft, o.oprright] && (f.types || array(select t.type_id from types t where t.oid = f.oid))
 $$;
 
--- check_search_path: refuse a stream table that relies on a search_path; `path` is that of its author.
--- Runs as the author.
-create or replace function pgtrickle_internal.check_search_path(id bigint, path name[]) returns void
+-- check_search_path: refuse a stream table with a function that relies on the search_path of its author.
+create or replace function pgtrickle_internal.check_search_path(id bigint) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
+    path name[] := (select s.author_path from pgtrickle.pgt_stream_tables s where s.pgt_id = id);
     found record;
 begin
     select f.function_id::regprocedure::text as function, f.name, f.schema_name into found

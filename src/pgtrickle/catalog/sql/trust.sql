@@ -233,10 +233,12 @@ begin
         found := (select string_agg(format('the query calls %s', f.id::regprocedure), '; ')
             from pgtrickle_internal.untrusted_functions(reached.reached_classes, reached.reached_objects) f(id));
     end if;
-    if found is null then
-        found := (select string_agg(b.why, '; ') from pgtrickle.pgt_dependencies d
-            cross join lateral pgtrickle_internal.borrowed_credentials(d.source_relid) b(why)
-            where d.pgt_id = id and d.source_type = 'foreign_table');
+    -- a partition or a child may be foreign, too
+    if found is null and exists (select from pg_foreign_table) then
+        found := (select string_agg(distinct b.why, '; ') from pgtrickle.pgt_dependencies d
+            cross join lateral pgtrickle_internal.tree_of(d.source_relid) t(id)
+            cross join lateral pgtrickle_internal.borrowed_credentials(t.id) b(why)
+            where d.pgt_id = untrusted_reads.id and d.source_type not in ('view', 'function'));
     end if;
     return coalesce(found, (select string_agg(code, '; ') from pgtrickle_internal.untrusted_reading(array(
         select d.source_relid from pgtrickle.pgt_dependencies d

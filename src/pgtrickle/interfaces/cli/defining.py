@@ -13,40 +13,32 @@ from pgtrickle.commands.install import install as install_in
 from pgtrickle.commands.install import uninstall as uninstall_from
 from pgtrickle.commands.look import standing, standings
 from pgtrickle.interfaces.cli.options import (
+    AppendOnly,
+    CdcMode,
+    DiamondConsistency,
+    DiamondSchedulePolicy,
     Dsn,
+    Initialize,
     Json,
     Mode,
     Name,
+    NewStatus,
     OnDivergence,
     PoolerCompatibility,
     Query,
     QueryFile,
     Schedule,
+    TableTimeout,
+    Tier,
 )
 from pgtrickle.interfaces.cli.printing import print_json, say
+from pgtrickle.model.options import ON_ALTER
 
 Cascade = Annotated[bool, Option("--cascade", help="Drop what reads it as well.")]
 Tables = Annotated[
     bool, Option("--drop-tables", help="Drop the stream tables too, with all that depends on them.")
 ]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
-Tier = Annotated[
-    str | None,
-    Option(
-        "--tier",
-        show_default=False,
-        help="hot, warm (intervals twice as long), cold (ten times), or frozen (only when asked).",
-    ),
-]
-RefreshTimeout = Annotated[
-    str | None,
-    Option(
-        "--refresh-timeout",
-        show_default=False,
-        help="Cancel a refresh that takes longer: 30s, 5min, 1h30m, none, or default (that of the sidecar).",
-    ),
-]
-NewStatus = Annotated[str | None, Option("--status", show_default=False, help="ACTIVE or SUSPENDED.")]
 
 
 def install(dsn: Dsn = "", json: Json = False) -> None:
@@ -64,10 +56,16 @@ def create(
     name: Name,
     query: Query = None,
     query_file: QueryFile = None,
-    schedule: Schedule = "calculated",
-    mode: Mode = "AUTO",
-    pooler_compatibility: PoolerCompatibility = False,
-    refresh_timeout: RefreshTimeout = None,
+    schedule: Schedule = None,
+    mode: Mode = None,
+    initialize: Initialize = None,
+    diamond_consistency: DiamondConsistency = None,
+    diamond_schedule_policy: DiamondSchedulePolicy = None,
+    cdc_mode: CdcMode = None,
+    append_only: AppendOnly = None,
+    pooler_compatibility: PoolerCompatibility = None,
+    tier: Tier = None,
+    refresh_timeout: TableTimeout = None,
     on_divergence: OnDivergence = None,
     dsn: Dsn = "",
     json: Json = False,
@@ -76,13 +74,19 @@ def create(
     text = _text_of(query, query_file)
     if text is None:
         raise BadParameter("give the query, with --query or --query-file")
-    options: define.Options = {
-        "schedule": schedule,
-        "refresh_mode": mode,
-        "pooler_compatibility_mode": pooler_compatibility,
-        "refresh_timeout": refresh_timeout,
-        "on_divergence": on_divergence,
-    }
+    options = _given(
+        schedule=schedule,
+        refresh_mode=mode,
+        initialize=initialize,
+        diamond_consistency=diamond_consistency,
+        diamond_schedule_policy=diamond_schedule_policy,
+        cdc_mode=cdc_mode,
+        append_only=append_only,
+        pooler_compatibility_mode=pooler_compatibility,
+        tier=tier,
+        refresh_timeout=refresh_timeout,
+        on_divergence=on_divergence,
+    )
     notices = define.create(dsn, name, text, options)
     created = standing(dsn, name)
     if json:
@@ -104,30 +108,35 @@ def alter(
     schedule: Schedule = None,
     mode: Mode = None,
     status: NewStatus = None,
-    tier: Tier = None,
+    diamond_consistency: DiamondConsistency = None,
+    diamond_schedule_policy: DiamondSchedulePolicy = None,
+    cdc_mode: CdcMode = None,
+    append_only: AppendOnly = None,
     pooler_compatibility: PoolerCompatibility = None,
-    refresh_timeout: RefreshTimeout = None,
+    tier: Tier = None,
+    refresh_timeout: TableTimeout = None,
     on_divergence: OnDivergence = None,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
     """Change the query, schedule, mode, tier, status … of a stream table; the rest stays."""
-    given = {
-        "query": _text_of(query, query_file),
-        "schedule": schedule,
-        "refresh_mode": mode,
-        "status": status,
-        "tier": tier,
-        "pooler_compatibility_mode": pooler_compatibility,
-        "refresh_timeout": refresh_timeout,
-        "on_divergence": on_divergence,
-    }
-    changes: define.Options = {option: value for option, value in given.items() if value is not None}
+    changes = _given(
+        query=_text_of(query, query_file),
+        schedule=schedule,
+        refresh_mode=mode,
+        status=status,
+        diamond_consistency=diamond_consistency,
+        diamond_schedule_policy=diamond_schedule_policy,
+        cdc_mode=cdc_mode,
+        append_only=append_only,
+        pooler_compatibility_mode=pooler_compatibility,
+        tier=tier,
+        refresh_timeout=refresh_timeout,
+        on_divergence=on_divergence,
+    )
     if not changes:
-        raise BadParameter(
-            "say what to change: --query, --schedule, --mode, --tier, --status, --refresh-timeout,"
-            " --on-divergence or --pooler-compatibility"
-        )
+        flags = ", ".join(option.cli_flag.partition("/")[0] for option in ON_ALTER)
+        raise BadParameter(f"say what to change: --query, {flags}")
     notices = define.alter(dsn, name, changes)
     altered = standing(dsn, name)
     if json:
@@ -177,6 +186,11 @@ def _warning(dsn: str) -> str:
     if not names:
         return "This removes pgtrickle from the database. Go on?"
     return f"This drops {', '.join(names)} with everything that depends on them. Go on?"
+
+
+def _given(**options: str | bool | None) -> define.Options:
+    """The options that were given; the others keep their value, or get their default."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _text_of(query: str | None, query_file: str | None) -> str | None:

@@ -11,8 +11,8 @@ from typer import Abort, BadParameter, Exit
 from typer.exceptions import TyperException
 
 from pgtrickle.interfaces.cli.printing import errors
-from pgtrickle.interfaces.cli.secrecy import DSN_VARIABLE
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
+from pgtrickle.model.settings import DSN
 from pgtrickle.postgres.connection import DatabaseError, refused
 
 
@@ -30,9 +30,9 @@ def reported(*, is_debugging: bool) -> Iterator[None]:
     try:
         yield
     except ConnectionFailed as error:
-        if not os.environ.get(DSN_VARIABLE):
+        if not os.environ.get(DSN.variable):
             error.hint = (
-                f"say where PostgreSQL is: --dsn, {DSN_VARIABLE}, or libpq's PGHOST, PGPORT, PGUSER …"
+                f"say where PostgreSQL is: --dsn, {DSN.variable}, or libpq's PGHOST, PGPORT, PGUSER …"
             )
         raise _told(error, is_debugging) from None
     except PgTrickleError as error:

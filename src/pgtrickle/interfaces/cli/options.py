@@ -1,32 +1,63 @@
-"""Options and arguments that several commands have."""
+"""Options and arguments that several commands have, made from the tables of settings and of options."""
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from typer import Argument, Option
 
-from pgtrickle.interfaces.cli.secrecy import DSN_VARIABLE, LISTEN_DSN_VARIABLE
-from pgtrickle.interfaces.environment import (
-    MAX_CONNECTIONS_VARIABLE,
-    MEMORY_LIMIT_VARIABLE,
-    POOLER_VARIABLE,
-)
-from pgtrickle.postgres.pooling import Pooling
+from pgtrickle.model import settings
+from pgtrickle.model.options import BY_NAME
+from pgtrickle.model.settings import Pooling, Setting, SparkPath
 
-Dsn: TypeAlias = Annotated[
-    str,
-    Option(
-        "--dsn",
-        envvar=DSN_VARIABLE,
-        show_default=False,
+
+def setting_option(setting: Setting[Any]) -> Any:
+    """The option of the command line for a setting."""
+    return Option(
+        setting.option,
+        envvar=setting.variable,
         show_envvar=False,
-        help="Where PostgreSQL is: postgresql://user@host/database, or key=value pairs. "
-        f"Without it {DSN_VARIABLE}, else libpq's PGHOST, PGUSER … and ~/.pgpass, which are also "
-        "the better places for a password.",
-    ),
-]
+        show_default=setting.shown_default or True,
+        help=f"{setting.help} Environment: {setting.variable}.",
+        min=setting.least,
+        max=setting.most,
+    )
+
+
+def table_option(name: str) -> Any:
+    """The option of the command line for an option of a stream table."""
+    option = BY_NAME[name]
+    short = {"schedule": ("-s",), "refresh_mode": ("-m",)}.get(name, ())
+    return Option(option.cli_flag, *short, show_default=False, help=option.help)
+
+
+Dsn: TypeAlias = Annotated[str, setting_option(settings.DSN)]
+ListenDsn: TypeAlias = Annotated[str | None, setting_option(settings.LISTEN_DSN)]
+PoolerOption: TypeAlias = Annotated[Pooling, setting_option(settings.POOLER)]
+MaxConnections: TypeAlias = Annotated[int, setting_option(settings.MAX_CONNECTIONS)]
+Master: TypeAlias = Annotated[str, setting_option(settings.SPARK_MASTER)]
+PathOption: TypeAlias = Annotated[SparkPath, setting_option(settings.PATH)]
+MemoryLimit: TypeAlias = Annotated[str | None, setting_option(settings.MEMORY_LIMIT)]
+Workers: TypeAlias = Annotated[int, setting_option(settings.WORKER_POOL_SIZE)]
+MaxErrors: TypeAlias = Annotated[int, setting_option(settings.MAX_CONSECUTIVE_ERRORS)]
+RefreshTimeout: TypeAlias = Annotated[float, setting_option(settings.REFRESH_TIMEOUT)]
+TempFileLimit: TypeAlias = Annotated[str, setting_option(settings.TEMP_FILE_LIMIT)]
+StopTimeout: TypeAlias = Annotated[float, setting_option(settings.STOP_TIMEOUT)]
+CacheEntries: TypeAlias = Annotated[int, setting_option(settings.TEMPLATE_CACHE_MAX_ENTRIES)]
+
+Schedule: TypeAlias = Annotated[str | None, table_option("schedule")]
+Mode: TypeAlias = Annotated[str | None, table_option("refresh_mode")]
+Initialize: TypeAlias = Annotated[bool | None, table_option("initialize")]
+DiamondConsistency: TypeAlias = Annotated[str | None, table_option("diamond_consistency")]
+DiamondSchedulePolicy: TypeAlias = Annotated[str | None, table_option("diamond_schedule_policy")]
+CdcMode: TypeAlias = Annotated[str | None, table_option("cdc_mode")]
+AppendOnly: TypeAlias = Annotated[bool | None, table_option("append_only")]
+PoolerCompatibility: TypeAlias = Annotated[bool | None, table_option("pooler_compatibility_mode")]
+Tier: TypeAlias = Annotated[str | None, table_option("tier")]
+TableTimeout: TypeAlias = Annotated[str | None, table_option("refresh_timeout")]
+OnDivergence: TypeAlias = Annotated[str | None, table_option("on_divergence")]
+NewStatus: TypeAlias = Annotated[str | None, table_option("status")]
+
 Json: TypeAlias = Annotated[bool, Option("--json", help="Print JSON, for programs.")]
 Name: TypeAlias = Annotated[
     str,
@@ -35,143 +66,10 @@ Name: TypeAlias = Annotated[
         help="The stream table, written as in SQL: sales, shop.sales, '\"Sales 2025\"'.",
     ),
 ]
-Schedule: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "--schedule",
-        "-s",
-        show_default=False,
-        help="An interval (500ms, 1s, 1h30m), cron in UTC ('*/5 8-17 * * mon-fri', @hourly), "
-        "calculated (when a source has changed), or manual.",
-    ),
-]
-Mode: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "--mode",
-        "-m",
-        show_default=False,
-        help="AUTO, DIFFERENTIAL (refused if the query cannot be followed), or FULL.",
-    ),
-]
 Query: TypeAlias = Annotated[
     str | None, Option("--query", "-q", show_default=False, help="The query it follows: one SELECT.")
 ]
 QueryFile: TypeAlias = Annotated[
     str | None,
     Option("--query-file", "-f", show_default=False, help="A file with the query; - reads standard input."),
-]
-
-
-MaxErrors: TypeAlias = Annotated[
-    int,
-    Option(
-        "--max-consecutive-errors",
-        envvar="PGTRICKLE_MAX_CONSECUTIVE_ERRORS",
-        show_envvar=False,
-        min=1,
-        max=1000,
-        help="So many failures in a row suspend a stream table. Without it PGTRICKLE_MAX_CONSECUTIVE_ERRORS.",
-    ),
-]
-Workers: TypeAlias = Annotated[
-    int,
-    Option(
-        "--worker-pool-size",
-        envvar="PGTRICKLE_WORKER_POOL_SIZE",
-        show_envvar=False,
-        min=0,
-        max=64,
-        help="How many threads refresh at the same time; 0 starts one for each task. "
-        "Without it PGTRICKLE_WORKER_POOL_SIZE.",
-    ),
-]
-ListenDsn: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "--listen-dsn",
-        envvar=LISTEN_DSN_VARIABLE,
-        show_default=False,
-        show_envvar=False,
-        help="Where wake-ups are heard, if --dsn leads to a pooler: an address of the server itself. "
-        f"Without it {LISTEN_DSN_VARIABLE}; without either, changes are found by looking.",
-    ),
-]
-
-
-PoolerCompatibility: TypeAlias = Annotated[
-    bool | None,
-    Option(
-        "--pooler-compatibility/--no-pooler-compatibility",
-        show_default=False,
-        help="Refresh it without prepared statements, and tell no alerts of it.",
-    ),
-]
-
-
-OnDivergence: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "--on-divergence",
-        show_default=False,
-        help="What to do if it does not hold the rows it should hold: repair (load it anew), or stop.",
-    ),
-]
-
-
-PoolerOption: TypeAlias = Annotated[
-    Pooling,
-    Option(
-        "--pooler",
-        envvar=POOLER_VARIABLE,
-        show_envvar=False,
-        help="Whether the address is that of a pooler in transaction mode, such as PgBouncer; "
-        f"auto finds out. Without it {POOLER_VARIABLE}.",
-    ),
-]
-MaxConnections: TypeAlias = Annotated[
-    int,
-    Option(
-        "--max-connections",
-        envvar=MAX_CONNECTIONS_VARIABLE,
-        show_envvar=False,
-        help="How many connections the sidecar and its Spark tasks may have together. "
-        f"Without it {MAX_CONNECTIONS_VARIABLE}.",
-    ),
-]
-
-MemoryLimit: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "--memory-limit",
-        envvar=MEMORY_LIMIT_VARIABLE,
-        show_default=False,
-        show_envvar=False,
-        help="How much data the refreshes of this process may hold at once, such as 512MB. A change that "
-        "reaches more is computed in Spark's tasks, in portions. Default: an eighth of the heap of "
-        f"Spark's driver. Without it {MEMORY_LIMIT_VARIABLE}.",
-    ),
-]
-
-
-class Spread(Enum):
-    """How refreshes run on Spark."""
-
-    AUTO = "auto"
-    SMALL = "small"
-    DISTRIBUTED = "distributed"
-
-
-Master: TypeAlias = Annotated[
-    str,
-    Option(
-        "--spark-master",
-        envvar="PGTRICKLE_SPARK_MASTER",
-        show_envvar=False,
-        help="Where Spark runs: local[*], spark://…, k8s://…, sc://….",
-    ),
-]
-PathOption: TypeAlias = Annotated[
-    Spread,
-    Option("--path", help="In one task, spread over tasks, or chosen by size."),
 ]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
-from typer import Argument
+from typer import Argument, Option
 
 from pgtrickle.commands.opening import check_known, opened
 from pgtrickle.interfaces.cli import words
@@ -20,11 +20,10 @@ from pgtrickle.interfaces.cli.options import (
     MemoryLimit,
     Name,
     PathOption,
-    Spread,
 )
 from pgtrickle.interfaces.cli.printing import output, print_json, say
 from pgtrickle.interfaces.cli.progress import Waiting
-from pgtrickle.interfaces.environment import memory_limit_of
+from pgtrickle.model.settings import Settings, SparkPath, read_settings
 from pgtrickle.model.stream_table import RefreshOutcome
 
 if TYPE_CHECKING:
@@ -32,21 +31,32 @@ if TYPE_CHECKING:
     from pgtrickle.refresh.engine import Engine
 
 OneOrAll = Annotated[str | None, Argument(show_default=False, help="One stream table; without it, all.")]
+VerifyTimeout = Annotated[
+    float,
+    Option(
+        "--timeout",
+        min=0,
+        max=315576000,
+        help="Seconds that the comparison of one stream table may take; then it is cancelled. 0 is any.",
+    ),
+]
 
 
 def refresh(
     name: Name,
     dsn: Dsn = "",
     spark_master: Master = "local[*]",
-    path: PathOption = Spread.AUTO,
+    path: PathOption = SparkPath.AUTO,
     memory_limit: MemoryLimit = None,
     max_consecutive_errors: MaxErrors = 3,
     json: Json = False,
 ) -> None:
     """Bring a stream table up to this moment."""
-    limit = memory_limit_of(memory_limit)
+    settings = read_settings(
+        os.environ, dsn=dsn, spark_master=spark_master, path=path, memory_limit=memory_limit
+    )
     _check(dsn, name)
-    with engine_for(dsn, f"Refreshing {name}", spark_master, path, name, limit) as engine:
+    with engine_for(settings, f"Refreshing {name}", name) as engine:
         from pgtrickle.commands.refresh import refresh as refresh_with
 
         outcome = refresh_with(engine, name, max_consecutive_errors)
@@ -59,7 +69,7 @@ def refresh(
 def explain(name: Name, dsn: Dsn = "", json: Json = False) -> None:
     """Show how a stream table is kept: operators, delta rules, what is read; if FULL, why."""
     _check(dsn, name)
-    with engine_for(dsn, f"Compiling {name}") as engine:
+    with engine_for(read_settings(os.environ, dsn=dsn), f"Compiling {name}") as engine:
         from pgtrickle.commands.explain import explain as explain_with
 
         explanation = explain_with(engine, name)
@@ -69,13 +79,14 @@ def explain(name: Name, dsn: Dsn = "", json: Json = False) -> None:
     output().print(Text(explanation.text.rstrip()), soft_wrap=True)
 
 
-def verify(name: OneOrAll = None, dsn: Dsn = "", json: Json = False) -> None:
+def verify(name: OneOrAll = None, dsn: Dsn = "", timeout: VerifyTimeout = 3600.0, json: Json = False) -> None:
     """Compare stream tables with PostgreSQL's own answer at the same moment."""
     _check(dsn, name)
-    with engine_for(dsn, f"Comparing {name or 'every stream table'}") as engine:
+    settings = read_settings(os.environ, dsn=dsn)
+    with engine_for(settings, f"Comparing {name or 'every stream table'}") as engine:
         from pgtrickle.commands.verify import verify as verify_with
 
-        verified = verify_with(engine, name)
+        verified = verify_with(engine, name, timeout or None)
     if json:
         print_json(verified)
         return
@@ -101,34 +112,20 @@ def _check(dsn: str, name: str | None) -> None:
 
 
 @contextmanager
-def engine_for(
-    dsn: str,
-    step: str,
-    master: str = "local[*]",
-    path: Spread = Spread.AUTO,
-    loading: str | None = None,
-    memory_limit: int | None = None,
-) -> Iterator[Engine]:
+def engine_for(settings: Settings, step: str, loading: str | None = None) -> Iterator[Engine]:
     """An engine for one command, while the terminal shows what it does."""
-    with Waiting(step, dsn, loading) as waiting:
-        from pgtrickle.refresh.caching.host import host_directory
-        from pgtrickle.refresh.engine import Engine, Path
+    with Waiting(step, settings.dsn, loading) as waiting:
+        from pgtrickle.commands.engine import build_engine
 
         def start() -> Spark:
             from pgtrickle.pipeline.session import open_spark
 
             waiting.step("Starting Spark")
-            spark = open_spark(master)
+            spark = open_spark(settings.spark_master)
             waiting.step(step)
             return spark
 
-        engine = Engine(
-            dsn,
-            start,
-            Path(path.value),
-            memory_limit=memory_limit or memory_limit_of(None),
-            cache_directory=host_directory(os.environ),
-        )
+        engine = build_engine(settings, start)
         try:
             yield engine
         finally:

@@ -114,7 +114,7 @@ def sidecars(serving: Sequence[Sidecar]) -> RenderableType:
     if not serving:
         return Text("No sidecar serves this database. Start one: pgtrickle run")
     numbers = ("workers busy", "queued", "behind", "a look takes", "at most", "refreshes", "failures")
-    screen = _table("sidecar", "since", *numbers)
+    screen = _table("sidecar", "since", *numbers, "in place")
     for column in range(2, 2 + len(numbers)):
         screen.columns[column].justify = "right"
     for one in serving:
@@ -131,8 +131,21 @@ def sidecars(serving: Sequence[Sidecar]) -> RenderableType:
             words.milliseconds(one.slowest_tick_milliseconds),
             words.count(one.refreshes),
             words.count(one.failures),
+            _in_place(one).partition(",")[0],
         )
-    return screen
+    reasons = [
+        Text(
+            f"{one.host}, process {one.process}: small changes computed in place: {_in_place(one)}", "yellow"
+        )
+        for one in serving
+        if _in_place(one).startswith("no,")
+    ]
+    return Group(screen, *reasons)
+
+
+def _in_place(one: Sidecar) -> str:
+    """Whether small changes are computed in the driver: yes, no with the reason, or not known yet."""
+    return str(one.vitals.get("in_place") or "not known yet")
 
 
 def _table(*headers: str) -> Table:

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-DSN_VARIABLE: Final = "PGTRICKLE_DSN"
-LISTEN_DSN_VARIABLE: Final = "PGTRICKLE_LISTEN_DSN"
-_VARIABLES: Final = {"--dsn": DSN_VARIABLE, "--listen-dsn": LISTEN_DSN_VARIABLE}
+from pgtrickle.model.settings import DSN, LISTEN_DSN
+
+_VARIABLES: Final = {setting.option: setting.variable for setting in (DSN, LISTEN_DSN)}
 
 
 def hide_dsn() -> None:

@@ -7,9 +7,9 @@ import os
 import signal
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from rich.text import Text
 from typer import BadParameter, Option
@@ -18,6 +18,7 @@ from pgtrickle.commands.opening import opened
 from pgtrickle.interfaces.cli import words
 from pgtrickle.interfaces.cli.failures import line
 from pgtrickle.interfaces.cli.options import (
+    CacheEntries,
     Dsn,
     Json,
     ListenDsn,
@@ -27,179 +28,117 @@ from pgtrickle.interfaces.cli.options import (
     MemoryLimit,
     PathOption,
     PoolerOption,
-    Spread,
+    RefreshTimeout,
+    StopTimeout,
+    TempFileLimit,
     Workers,
 )
 from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
 from pgtrickle.interfaces.cli.progress import Waiting
-from pgtrickle.interfaces.environment import memory_limit_of
 from pgtrickle.model.errors import SparkLost
+from pgtrickle.model.settings import Pooling, Settings, SparkPath, read_settings
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import check_writable
-from pgtrickle.postgres.pool import MOST, Pool
-from pgtrickle.postgres.pooling import Pooling
+from pgtrickle.postgres.pool import Pool
 
 if TYPE_CHECKING:
     from pgtrickle.commands.run import RefreshEvent
     from pgtrickle.pipeline.session import Spark
     from pgtrickle.refresh.engine import Engine
 
+DEFAULTS: Final = Settings()
 LOOK_SECONDS = 0.2
 GRACE_SECONDS = 10.0
 """How long what was given up may take to notice it."""
 
-StopTimeout = Annotated[
-    float,
-    Option(
-        "--stop-timeout",
-        envvar="PGTRICKLE_STOP_TIMEOUT",
-        show_envvar=False,
-        min=0,
-        max=86400,
-        help="Seconds that refreshes have to finish after SIGTERM or Ctrl-C; then they are given up, which "
-        "loses nothing. Without it PGTRICKLE_STOP_TIMEOUT.",
-    ),
-]
-RefreshTimeout = Annotated[
-    float,
-    Option(
-        "--refresh-timeout",
-        envvar="PGTRICKLE_REFRESH_TIMEOUT",
-        show_envvar=False,
-        min=0,
-        max=315576000,
-        help="Seconds that a refresh may take where its stream table has no refresh_timeout; then it is "
-        "cancelled. 0 is any. Without it PGTRICKLE_REFRESH_TIMEOUT.",
-    ),
-]
-TempFileLimit = Annotated[
-    str,
-    Option(
-        "--temp-file-limit",
-        envvar="PGTRICKLE_TEMP_FILE_LIMIT",
-        show_envvar=False,
-        help="How large the temporary files of a connection may become (temp_file_limit of PostgreSQL), or "
-        "none. Needs GRANT SET ON PARAMETER temp_file_limit, and a direct connection.",
-    ),
-]
-Settings = Annotated[
+SparkConf = Annotated[
     list[str] | None,
     Option("--spark-conf", show_default=False, help="A setting of Spark, as key=value; may be repeated."),
 ]
-
-CacheEntries = Annotated[
-    int,
-    Option(
-        "--template-cache-max-entries",
-        envvar="PGTRICKLE_TEMPLATE_CACHE_MAX_ENTRIES",
-        show_envvar=False,
-        min=0,
-        help="How many compiled queries this process keeps; 0 keeps none.",
-    ),
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What refreshes may take: memory here, seconds each, temporary files in PostgreSQL."""
-
-    memory_limit: int | None
-    refresh_timeout: float | None
-    temp_file_limit: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """How the schedules are served."""
-
-    max_consecutive_errors: int
-    worker_pool_size: int
-    listen_dsn: str | None
 
 
 def run(
     dsn: Dsn = "",
     spark_master: Master = "local[*]",
-    spark_conf: Settings = None,
-    path: PathOption = Spread.AUTO,
-    max_consecutive_errors: MaxErrors = 3,
+    spark_conf: SparkConf = None,
+    path: PathOption = SparkPath.AUTO,
+    max_consecutive_errors: MaxErrors = DEFAULTS.max_consecutive_errors,
     pooler: PoolerOption = Pooling.AUTO,
-    max_connections: MaxConnections = MOST,
+    max_connections: MaxConnections = DEFAULTS.max_connections,
     memory_limit: MemoryLimit = None,
-    worker_pool_size: Workers = 4,
+    worker_pool_size: Workers = DEFAULTS.worker_pool_size,
     listen_dsn: ListenDsn = None,
-    template_cache_max_entries: CacheEntries = 256,
-    refresh_timeout: RefreshTimeout = 3600.0,
-    temp_file_limit: TempFileLimit = "32GB",
-    stop_timeout: StopTimeout = 30.0,
+    template_cache_max_entries: CacheEntries = DEFAULTS.template_cache_max_entries,
+    refresh_timeout: RefreshTimeout = DEFAULTS.refresh_timeout,
+    temp_file_limit: TempFileLimit = DEFAULTS.temp_file_limit,
+    stop_timeout: StopTimeout = DEFAULTS.stop_timeout,
     json: Json = False,
 ) -> None:
     """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
-    settings, limit = _settings(spark_conf or []), memory_limit_of(memory_limit)
+    spark_settings = _spark_settings(spark_conf or [])
+    settings = read_settings(
+        os.environ,
+        dsn=dsn,
+        spark_master=spark_master,
+        path=path,
+        max_consecutive_errors=max_consecutive_errors,
+        pooler=pooler,
+        max_connections=max_connections,
+        memory_limit=memory_limit,
+        worker_pool_size=worker_pool_size,
+        listen_dsn=listen_dsn,
+        template_cache_max_entries=template_cache_max_entries,
+        refresh_timeout=refresh_timeout,
+        temp_file_limit=temp_file_limit,
+        stop_timeout=stop_timeout,
+    )
     with opened(dsn) as connection:
         check_writable(connection)
         where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
-    # before Spark starts: what is wrong with it should be told at once
+    # before Spark starts, so that a wrong setting is reported at once
     pool = Pool(dsn, max_connections, pooler)
     way = "through a pooler" if pool.is_pooled else "directly"
     pool.close()
-    bounds = Bounds(limit, refresh_timeout or None, None if temp_file_limit == "none" else temp_file_limit)
-    engine = _started(dsn, spark_master, settings, path, pool, template_cache_max_entries, bounds)
+    settings = replace(settings, pooler=Pooling.YES if pool.is_pooled else Pooling.NO)
+    engine = _start(settings, spark_settings)
     try:
         errors().print(
             f"Following the stream tables of {where}, connected {way},"
             f" with at most {max_connections} connections. Ctrl-C stops.",
             soft_wrap=True,
         )
-        serving = Serving(max_consecutive_errors, worker_pool_size, listen_dsn)
-        _serve(engine, serving, stop_timeout=stop_timeout, is_json=json)
+        _serve(engine, settings, is_json=json)
     finally:
         engine.close()
     errors().print("Stopped.")
 
 
-def _started(
-    dsn: str,
-    master: str,
-    settings: dict[str, str],
-    path: Spread,
-    pool: Pool,
-    cache_entries: int,
-    bounds: Bounds,
-) -> Engine:
-    """An engine whose Spark is warm: no refresh should pay for that."""
+def _start(settings: Settings, spark_settings: dict[str, str]) -> Engine:
+    """An engine whose Spark is warm, so that no refresh pays for that."""
     began = time.monotonic()
-    with Waiting(f"Starting Spark on {master}"):
+    with Waiting(f"Starting Spark on {settings.spark_master}"):
+        from pgtrickle.commands.engine import build_engine
         from pgtrickle.pipeline.session import open_spark
-        from pgtrickle.refresh.caching.host import host_directory
-        from pgtrickle.refresh.engine import Engine, Path
 
-        # a dead JVM is told of once, by us
+        # we report a dead JVM ourselves, once
         logging.getLogger().addFilter(lambda record: record.msg != "Exception while sending command.")
 
         def start() -> Spark:
-            spark = open_spark(master, configuration=settings)
+            spark = open_spark(settings.spark_master, configuration=spark_settings)
             spark.warm()
             return spark
 
-        engine = Engine(
-            dsn,
-            start,
-            Path(path.value),
-            max_connections=pool.most,
-            pooling=Pooling.YES if pool.is_pooled else Pooling.NO,
-            template_cache_max_entries=cache_entries,
-            memory_limit=bounds.memory_limit,
-            refresh_timeout=bounds.refresh_timeout,
-            temp_file_limit=bounds.temp_file_limit,
-            cache_directory=host_directory(os.environ),
-        )
+        engine = build_engine(settings, start)
         _ = engine.spark
-    errors().print(f"Spark on {master} is ready after {time.monotonic() - began:.1f} s.", soft_wrap=True)
+    errors().print(
+        f"Spark on {settings.spark_master} is ready after {time.monotonic() - began:.1f} s;"
+        f" small changes computed in place: {engine.supply.in_place}.",
+        soft_wrap=True,
+    )
     return engine
 
 
-def _serve(engine: Engine, serving: Serving, *, stop_timeout: float, is_json: bool) -> None:
+def _serve(engine: Engine, settings: Settings, *, is_json: bool) -> None:
     """Run the loop in a thread of its own, so that signals find this one waiting."""
     from pgtrickle.commands.run import run as run_with
 
@@ -208,7 +147,7 @@ def _serve(engine: Engine, serving: Serving, *, stop_timeout: float, is_json: bo
 
     def loop() -> None:
         try:
-            run_with(engine, stop, _tell_json if is_json else _tell, **asdict(serving))
+            run_with(engine, stop, _tell_json if is_json else _tell, settings)
         except BaseException as failure:
             failures.append(failure)
 
@@ -218,9 +157,11 @@ def _serve(engine: Engine, serving: Serving, *, stop_timeout: float, is_json: bo
     thread.start()
     while thread.is_alive() and not stop.is_set():
         thread.join(LOOK_SECONDS)
-    thread.join(stop_timeout)
+    thread.join(settings.stop_timeout)
     if thread.is_alive():
-        errors().print(f"Giving up what is not done after {stop_timeout:g} s; nothing of it is kept.")
+        errors().print(
+            f"Giving up what is not done after {settings.stop_timeout:g} s; nothing of it is kept."
+        )
         _abandon(engine, thread)
     elif failures:
         raise failures[0]
@@ -296,7 +237,7 @@ def _name(event: RefreshEvent) -> str | None:
     return str(event.name) if event.name.name else None
 
 
-def _settings(given: list[str]) -> dict[str, str]:
+def _spark_settings(given: list[str]) -> dict[str, str]:
     for setting in given:
         if "=" not in setting:
             raise BadParameter(f"--spark-conf {setting} is not key=value")

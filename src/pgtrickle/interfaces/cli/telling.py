@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, BadParameter, Option
 
 from pgtrickle.interfaces.cli.defining import text_in
-from pgtrickle.interfaces.cli.options import Dsn, Json, Master, MaxErrors, PathOption, Spread
+from pgtrickle.interfaces.cli.options import Dsn, Json, Master, MaxErrors, PathOption
 from pgtrickle.interfaces.cli.printing import print_json_line, say
 from pgtrickle.interfaces.cli.refreshing import engine_for, sentence
 from pgtrickle.interfaces.ddl.parsing import parse
 from pgtrickle.interfaces.ddl.running import run
+from pgtrickle.model.settings import SparkPath, read_settings
 
 if TYPE_CHECKING:
     from pgtrickle.refresh.engine import Engine
@@ -36,7 +38,7 @@ def sql(
     statements: Statements = None,
     file: File = None,
     spark_master: Master = "local[*]",
-    path: PathOption = Spread.AUTO,
+    path: PathOption = SparkPath.AUTO,
     max_consecutive_errors: MaxErrors = 3,
     dsn: Dsn = "",
     json: Json = False,
@@ -45,6 +47,7 @@ def sql(
     if (statements is None) == (file is None):
         raise BadParameter("give the statements, or a file with --file, and not both")
     text = statements if statements is not None else text_in(file or "-")
+    settings = read_settings(os.environ, dsn=dsn, spark_master=spark_master, path=path)
     with ExitStack() as stack:
         engines: list[Engine] = []
 
@@ -52,7 +55,7 @@ def sql(
             from pgtrickle.commands.refresh import refresh as refresh_with
 
             if not engines:
-                engines.append(stack.enter_context(engine_for(dsn, "Refreshing", spark_master, path)))
+                engines.append(stack.enter_context(engine_for(settings, "Refreshing")))
             return sentence(refresh_with(engines[0], name, max_consecutive_errors))
 
         _tell(dsn, text, refresh, is_json=json)

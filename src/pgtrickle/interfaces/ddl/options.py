@@ -1,20 +1,54 @@
-"""The options in WITH (…) and SET (…): which there are, and which values they take."""
+"""The options in WITH (…) and SET (…), read from the table of options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, assert_never
 
 from pgtrickle.interfaces.ddl.statements import Value
 from pgtrickle.model.errors import BadSchedule, BadStatement
-from pgtrickle.scheduler.schedule import parse_schedule
-
-Reading = Callable[[str | None], Value]
-"""Reads what was written, None for null; raises ValueError with what would be right."""
+from pgtrickle.model.options import ON_ALTER, ON_CREATE, Form, TableOption
+from pgtrickle.scheduler.policy.schedule import parse_schedule
 
 _YES: Final = frozenset({"true", "on", "yes", "1"})
 _NO: Final = frozenset({"false", "off", "no", "0"})
+
+CREATE: Final[Mapping[str, TableOption]] = {option.name: option for option in ON_CREATE}
+ALTER: Final[Mapping[str, TableOption]] = {option.name: option for option in ON_ALTER}
+
+
+def known_option(allowed: Mapping[str, TableOption], name: str, place: str) -> TableOption:
+    """The option of that name; refused if there is none."""
+    if name not in allowed:
+        near = get_close_matches(name, allowed, n=1)
+        hint = f"do you mean {near[0]}?" if near else f"there are: {', '.join(allowed)}"
+        raise BadStatement(f"{place}: there is no option {name} here", hint=hint)
+    return allowed[name]
+
+
+def read_value(option: TableOption, given: str | None, place: str) -> Value:
+    """The value of an option as it is written, None for null; refused if it is not one."""
+    try:
+        return _read(option, given)
+    except ValueError as wrong:
+        shown = "null" if given is None else repr(given)
+        raise BadStatement(f"{place}: {shown} is not a value of {option.name}", hint=f"{wrong}") from None
+
+
+def _read(option: TableOption, given: str | None) -> Value:
+    match option.form:
+        case Form.BOOLEAN:
+            return _boolean(given)
+        case Form.CHOICE:
+            return _choice(option.choices, given)
+        case Form.SCHEDULE:
+            return _schedule(given)
+        case Form.TIMEOUT:
+            # PostgreSQL reads it
+            return "default" if given is None else given
+        case _:
+            assert_never(option.form)
 
 
 def _boolean(given: str | None) -> bool:
@@ -23,14 +57,11 @@ def _boolean(given: str | None) -> bool:
     return given.lower() in _YES
 
 
-def _one_of(*values: str) -> Reading:
-    def read(given: str | None) -> str:
-        for value in values:
-            if given is not None and given.lower() == value.lower():
-                return value
-        raise ValueError(", ".join(values[:-1]) + " or " + values[-1])
-
-    return read
+def _choice(choices: tuple[str, ...], given: str | None) -> str:
+    for choice in choices:
+        if given is not None and given.lower() == choice.lower():
+            return choice
+    raise ValueError(", ".join(choices[:-1]) + " or " + choices[-1])
 
 
 def _schedule(given: str | None) -> str:
@@ -39,42 +70,3 @@ def _schedule(given: str | None) -> str:
     except BadSchedule as bad:
         raise ValueError(bad.hint) from None
     return "manual" if given is None else given
-
-
-def _text(given: str | None) -> str:
-    """Whatever PostgreSQL takes for it."""
-    return "default" if given is None else given
-
-
-_BOTH: Final[Mapping[str, Reading]] = {
-    "schedule": _schedule,
-    "refresh_mode": _one_of("AUTO", "DIFFERENTIAL", "FULL"),
-    "diamond_consistency": _one_of("none", "atomic"),
-    "diamond_schedule_policy": _one_of("fastest", "slowest"),
-    "cdc_mode": _one_of("auto", "trigger", "wal"),
-    "append_only": _boolean,
-    "pooler_compatibility_mode": _boolean,
-    "refresh_timeout": _text,
-    "tier": _one_of("hot", "warm", "cold", "frozen"),
-    "on_divergence": _one_of("repair", "stop"),
-}
-CREATE: Final[Mapping[str, Reading]] = {**_BOTH, "initialize": _boolean}
-ALTER: Final[Mapping[str, Reading]] = {**_BOTH, "status": _one_of("ACTIVE", "SUSPENDED")}
-
-
-def known_option(allowed: Mapping[str, Reading], name: str, place: str) -> Reading:
-    """How the values of an option are read; refused if there is no such option."""
-    if name not in allowed:
-        near = get_close_matches(name, allowed, n=1)
-        hint = f"do you mean {near[0]}?" if near else f"there are: {', '.join(allowed)}"
-        raise BadStatement(f"{place}: there is no option {name} here", hint=hint)
-    return allowed[name]
-
-
-def read_value(reading: Reading, name: str, given: str | None, place: str) -> Value:
-    """The value of an option; refused if it is not one."""
-    try:
-        return reading(given)
-    except ValueError as wrong:
-        shown = "null" if given is None else repr(given)
-        raise BadStatement(f"{place}: {shown} is not a value of {name}", hint=f"{wrong}") from None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pgtrickle.interfaces.ddl.options import ALTER, CREATE, Reading, known_option, read_value
+from pgtrickle.interfaces.ddl.options import ALTER, CREATE, known_option, read_value
 from pgtrickle.interfaces.ddl.statements import Alter, Create, Drop, Placed, Refresh, Statement, Value
 from pgtrickle.interfaces.ddl.tokens import Kind, Token, place, tokens
 from pgtrickle.model.errors import BadStatement
+from pgtrickle.model.options import TableOption
 
 _FORMS = (
     "the statements are CREATE, ALTER, DROP and REFRESH STREAM TABLE; all else is for psql, with the "
@@ -94,19 +95,19 @@ class _Reader:
             raise self._unexpected("the name of a stream table")
         return self._take().text
 
-    def _options(self, allowed: Mapping[str, Reading]) -> dict[str, Value]:
+    def _options(self, allowed: Mapping[str, TableOption]) -> dict[str, Value]:
         found: dict[str, Value] = {}
         self._expect_sign("(")
         while True:
             if self._peek().kind is not Kind.WORD:
                 raise self._unexpected("the name of an option")
             where, name = self._place, self._take().text.lower()
-            reading = known_option(allowed, name, where)
+            option = known_option(allowed, name, where)
             if name in found:
                 raise BadStatement(f"{where}: the option {name} is there twice", hint="give it once")
             self._expect_sign("=")
             where = self._place
-            found[name] = read_value(reading, name, self._value(), where)
+            found[name] = read_value(option, self._value(), where)
             if not self._takes_sign(","):
                 self._expect_sign(")")
                 return found

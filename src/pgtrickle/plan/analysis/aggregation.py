@@ -7,19 +7,20 @@ from collections.abc import Iterable, Iterator
 from sqlglot import exp
 
 from pgtrickle.model.source import PgType
-from pgtrickle.plan.analysis.calls import Calls, checked_nulls
+from pgtrickle.plan.aggregates import is_zero_over_no_rows
+from pgtrickle.plan.analysis.calls import Calls, require_known_over_no_rows
 from pgtrickle.plan.analysis.columns import result_column
-from pgtrickle.plan.analysis.context import Context, correlated, refuse
-from pgtrickle.plan.analysis.delivered import Delivered
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.functions_in import is_aggregate, is_grouping, window_parts
 from pgtrickle.plan.analysis.grouping_sets import Bits, counted
-from pgtrickle.plan.analysis.nulls import is_count
-from pgtrickle.plan.analysis.settle import Settler
-from pgtrickle.plan.analysis.uniqueness import is_unique
+from pgtrickle.plan.analysis.row_order import Delivered
+from pgtrickle.plan.analysis.scan_columns import Settler
 from pgtrickle.plan.carriers import carrier_of
-from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.expressions.dialect import written
 from pgtrickle.plan.operators import Aggregate, Column, GroupKey, Operator, Scan
+from pgtrickle.plan.properties import is_unique
+from pgtrickle.plan.refusals import refuse, refuse_correlation
 
 _WRAPPED = (exp.Ordered, exp.Order, exp.Where, exp.Distinct)
 """Nodes that can have the text of what they hold, and are more than that."""
@@ -61,7 +62,7 @@ class Grouping:
         text = _text(key.node)
         if text not in self._keys:
             if not key.columns <= self._names:
-                raise correlated(f"grouping by {key}, which reads a surrounding query,")
+                raise refuse_correlation(f"grouping by {key}, which reads a surrounding query,")
             settled = self._settler.in_spark(key)
             result = result_column(self._context, str(key), settled, self._settler.operator)
             self._keys[text] = GroupKey(result, settled)
@@ -131,13 +132,13 @@ class Grouping:
         """The expression where all columns of the groups may be null because there is no row."""
         calls = [call for call in self.calls.all if call.column.name in expression.columns]
         for call in calls:
-            checked_nulls(call)
+            require_known_over_no_rows(call)
         zero = {
             call.column.name: Expression(
                 exp.Coalesce(this=column(call.column.name).node, expressions=[exp.Literal.number(0)])
             )
             for call in calls
-            if is_count(call.expression.node)
+            if is_zero_over_no_rows(call.expression.node)
         }
         return expression.substitute(zero)
 

@@ -6,38 +6,25 @@ from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
+from pgtrickle.model.carrier import DecimalType
 from pgtrickle.model.source import PgType
+from pgtrickle.plan.aggregates import EXACT, Operand, aggregate_of, exact_column, fits
 from pgtrickle.plan.analysis.columns import is_exact, over_rows, result_column, type_over
-from pgtrickle.plan.analysis.context import Context, correlated, refuse
-from pgtrickle.plan.analysis.delivered import NO_ORDER, Delivered, reading
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.order_in_calls import depends_on_order, in_order
-from pgtrickle.plan.analysis.settle import Settler
-from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, is_integral
-from pgtrickle.plan.dialect import written
+from pgtrickle.plan.analysis.row_order import NO_ORDER, Delivered, reading
+from pgtrickle.plan.analysis.scan_columns import Settler
+from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, is_integral
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.numerics import Numeric, numeric_of
+from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.numerics import Numeric, numeric_of
 from pgtrickle.plan.operators import Call, Column, Operator
-
-_NULL_OVER_NOTHING = frozenset(
-    {
-        "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "string_agg", "array_agg", "json_agg",
-        "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg", "bit_and", "bit_or", "bit_xor",
-        "stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp", "corr", "covar_pop",
-        "covar_samp", "regr_avgx", "regr_avgy", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx",
-        "regr_sxy", "regr_syy", "percentile_cont", "percentile_disc", "mode", "range_agg",
-        "range_intersect_agg", "any_value", "json_agg_strict", "jsonb_agg_strict", "count", "regr_count",
-    }
-)  # fmt: skip
+from pgtrickle.plan.refusals import refuse, refuse_correlation
 
 
-def checked_nulls(call: Call) -> None:
-    """Refuse an aggregate of which we do not know what it gives over nothing."""
-    node = call.expression.node
-    while isinstance(node, (exp.Filter, exp.WithinGroup)):
-        node = node.this
-    is_ours = isinstance(node, exp.Anonymous) and node.name.lower() in _NULL_OVER_NOTHING
-    is_known = isinstance(node, exp.AggFunc) or is_ours
-    if not is_known:
+def require_known_over_no_rows(call: Call) -> None:
+    """Refuse an aggregate of which we do not know what it gives over no rows."""
+    if aggregate_of(call.expression.node) is None:
         raise refuse(f"{call.expression} in a correlated subquery")
 
 
@@ -85,7 +72,7 @@ class Calls:
 
     def _require_own(self, node: exp.Expr) -> None:
         if not Expression(node).columns <= self._raw.names:
-            raise correlated(f"{Expression(node)}, which reads a surrounding query,")
+            raise refuse_correlation(f"{Expression(node)}, which reads a surrounding query,")
 
     def _in_order(self, node: exp.Expr) -> exp.Expr:
         """The call, with or without FILTER, with the order of the rows spelled out if it matters."""
@@ -99,19 +86,21 @@ class Calls:
 
     def _exact_function(self, call: exp.Expr, argument: exp.Expr | None) -> str | None:
         """Which of the exact aggregates the call is, if Spark can compute it."""
-        if isinstance(call, exp.Count):
-            if isinstance(argument, exp.Distinct):
-                return "count_distinct" if len(argument.expressions) == 1 else None
-            return "count"
-        if argument is None or isinstance(argument, (exp.Distinct, exp.Order)):
+        if isinstance(call, exp.Count) and isinstance(argument, exp.Distinct):
+            return "count_distinct" if len(argument.expressions) == 1 else None
+        found = aggregate_of(call)
+        if found is None or found.exact is None:
             return None
-        if isinstance(call, exp.Sum):
-            return "sum" if self._is_exact(argument, needs_uniform=False) else None
-        if isinstance(call, (exp.LogicalAnd, exp.LogicalOr, exp.Anonymous)):
-            return "bool_or" if isinstance(call, exp.LogicalOr) else "bool_and"
-        if isinstance(call, (exp.Min, exp.Max)) and self._is_ordered(argument):
-            return "min" if isinstance(call, exp.Min) else "max"
-        return None
+        if found.exact != "count" and (argument is None or isinstance(argument, (exp.Distinct, exp.Order))):
+            return None
+        match EXACT[found.exact].operand:
+            case Operand.NUMBER:
+                is_exact = self._is_exact(argument, needs_uniform=False)
+            case Operand.ORDERED:
+                is_exact = self._is_ordered(argument)
+            case _:
+                is_exact = True
+        return found.exact if is_exact else None
 
     def _added(
         self, function: str | None, call: exp.Expr, argument: exp.Expr | None, condition: exp.Expr | None
@@ -137,17 +126,9 @@ class Calls:
         is_counted = function == "count_distinct"
         settled = self._settler.in_spark(value) if is_counted else self._settler.computed(value)
         operand = result_column(self._context, name, settled, self._settler.operator)
-        if not is_exact(settled, self._settler.operator) or not _fits(function, operand):
+        if not is_exact(settled, self._settler.operator) or not fits(function, operand):
             return Call(Column(name, pg_type, carrier_of(pg_type)), whole)
-        return Call(self._exact_column(name, pg_type, function, operand), whole, function, settled)
-
-    def _exact_column(self, name: str, pg_type: PgType, function: str, operand: Column) -> Column:
-        if function in {"min", "max"}:
-            return Column(name, pg_type, operand.carrier)
-        if function == "sum":
-            scale = 0 if is_integral(operand.type) else int(operand.carrier.spark.rstrip(")").split(",")[1])
-            return Column(name, pg_type, decimal(pg_type, scale))
-        return Column(name, pg_type, carrier_of(pg_type))
+        return Call(exact_column(name, pg_type, function, operand), whole, function, settled)
 
     def _type(self, expression: Expression) -> PgType:
         return type_over(self._context, expression, self._raw)
@@ -159,7 +140,7 @@ class Calls:
         if is_integral(pg_type):
             return True
         name = Expression(argument).column
-        if name and self._raw.column(name).carrier.spark.startswith("decimal"):
+        if name and isinstance(self._raw.column(name).carrier.form, DecimalType):
             # a sum below: its scale is known, though not that every value has all of it
             return not needs_uniform
         number: Numeric | None = None
@@ -200,15 +181,6 @@ def _computed(node: exp.Expr) -> Iterator[exp.Expr]:
     for kind in (exp.Sum, exp.Count):
         part = kind(this=value.copy())
         yield exp.Filter(this=part, expression=node.expression.copy()) if node is not call else part
-
-
-def _fits(function: str, operand: Column) -> bool:
-    """Whether Spark has the value in a form that the function is exact on."""
-    if function in {"min", "max"}:
-        return operand.carrier.ordering
-    if function == "sum":
-        return is_integral(operand.type) or operand.carrier.spark.startswith("decimal")
-    return function != "count_distinct" or operand.carrier.equality
 
 
 def _folded(function: str, argument: exp.Expr | None, condition: exp.Expr | None) -> Expression | None:

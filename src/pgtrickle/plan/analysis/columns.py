@@ -7,13 +7,15 @@ from sqlglot import exp
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
-from pgtrickle.plan.analysis.context import Context, correlated
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.functions_in import require_no_sets
-from pgtrickle.plan.analysis.settle import Settler, is_extending
+from pgtrickle.plan.analysis.scan_columns import Settler
 from pgtrickle.plan.carriers import carrier_of, decimal
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.lowering.exactness import require_exact, spark_scale
 from pgtrickle.plan.operators import Column, Operator, Project
+from pgtrickle.plan.refusals import refuse_correlation
+from pgtrickle.plan.rules.project import is_extending
 
 
 def is_exact(expression: Expression, operator: Operator) -> bool:
@@ -43,7 +45,7 @@ def result_column(context: Context, wish: str, expression: Expression, operator:
     """The column for an expression over an operator."""
     require_no_sets(expression, context)
     if not expression.columns <= operator.names:
-        raise correlated(f"{expression}, which reads a surrounding query,")
+        raise refuse_correlation(f"{expression}, which reads a surrounding query,")
     if expression.column is not None:
         same = operator.column(expression.column)
         return Column(context.unique(wish), same.type, same.carrier)
@@ -61,7 +63,7 @@ def as_column(operator: Operator, expression: Expression, context: Context) -> t
     if name is not None and name in operator.names:
         return operator, name
     if not expression.columns <= operator.names:
-        raise correlated(f"{expression}, which reads a surrounding query,")
+        raise refuse_correlation(f"{expression}, which reads a surrounding query,")
     settler = Settler(context, operator)
     settled = settler.in_spark(expression)
     if settled.column is not None:

@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
+from pgtrickle.model.errors import CommandRefused
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source
-from pgtrickle.plan.analysis.limits import MAX_RELATIONS, MAX_SUBQUERIES, exceeded
+from pgtrickle.plan.limits import MAX_RELATIONS, MAX_SUBQUERIES, exceeded
 from pgtrickle.plan.lowering.internal_names import is_internal
-from pgtrickle.plan.lowering.postgres import postgres_sql
 from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.reads import WEIGHT
 
 MAX_NAME_BYTES = 60
@@ -113,17 +113,3 @@ class Context:
         self.subqueries += 1
         if self.subqueries > MAX_SUBQUERIES:
             raise exceeded("MAX_SUBQUERIES", MAX_SUBQUERIES)
-
-
-class Correlated(UnsupportedQuery):
-    """A reference to a surrounding query stands where no join can reach it."""
-
-
-def refuse(what: str) -> UnsupportedQuery:
-    """The error for a part of a query that deltas cannot follow."""
-    return UnsupportedQuery(f"{what} cannot be followed incrementally", hint="use refresh mode FULL or AUTO")
-
-
-def correlated(what: str) -> Correlated:
-    """The error for a correlation that has to be resolved further out, or not at all."""
-    return Correlated(f"{what} cannot be followed incrementally", hint="use refresh mode FULL or AUTO")

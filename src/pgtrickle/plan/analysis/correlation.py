@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.columns import as_column, is_exact
-from pgtrickle.plan.analysis.context import Context, correlated
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.disjunctions import factored, is_true
-from pgtrickle.plan.analysis.nulls import QUANTIFIERS, can_be_null
 from pgtrickle.plan.analysis.pushing import has_equality, restricted
-from pgtrickle.plan.analysis.settle import Settler
+from pgtrickle.plan.analysis.scan_columns import Settler
 from pgtrickle.plan.expressions import Expression, all_of, column, conjuncts
+from pgtrickle.plan.expressions.nulls import QUANTIFIERS
 from pgtrickle.plan.operators import Join, Operator
+from pgtrickle.plan.properties import can_be_null
+from pgtrickle.plan.refusals import refuse_correlation
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def _parts(conditions: list[Expression]) -> Iterator[Expression]:
 
 def _with(found: Matching, condition: Expression, context: Context) -> Matching:
     if not condition.columns <= found.left.names | found.right.names:
-        raise correlated(f"{condition}, between queries that are not next to each other,")
+        raise refuse_correlation(f"{condition}, between queries that are not next to each other,")
     paired = _paired(found, condition, context)
     if paired is not None:
         return paired
@@ -137,7 +139,7 @@ def keys(operator: Operator, conditions: tuple[Expression, ...], what: str, cont
             continue
         sides = equal_sides(condition, operator)
         if sides is None:
-            raise correlated(f"{what} over the correlation {condition}")
+            raise refuse_correlation(f"{what} over the correlation {condition}")
         own, other = sides
         operator, name = as_column(operator, own, context)
         kind = exp.NullSafeEQ if isinstance(equality(condition), exp.NullSafeEQ) else exp.EQ

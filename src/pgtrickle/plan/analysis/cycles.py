@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from pgtrickle.plan.analysis.context import refuse
+from pgtrickle.plan.refusals import refuse
 
 _PATH = exp.to_identifier("path of the cycle", quoted=True)
 """No query can name it: the path that PostgreSQL keeps is an array of rows, ours of texts."""

@@ -13,13 +13,14 @@ from sqlglot import exp
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.block import Block, Domain, Surroundings
 from pgtrickle.plan.analysis.columns import result_column
-from pgtrickle.plan.analysis.context import Context, Correlated, correlated
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.copying import copied, renamed
-from pgtrickle.plan.analysis.nulls import is_nullable
 from pgtrickle.plan.analysis.scalars import attached_total, without_companions
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Column, Distinct, Filter, Operator, Project
+from pgtrickle.plan.properties import is_nullable
+from pgtrickle.plan.refusals import Correlated, refuse_correlation
 
 PLAIN = frozenset(
     {
@@ -68,7 +69,7 @@ def _domain(operator: Operator, names: tuple[str, ...], context: Context) -> Dom
     for name in names:
         own = copy.column(fresh_names[name])
         if own.type.base in _UNEQUAL:
-            raise correlated(f"a correlation by {own.name} of type {own.type.text}")
+            raise refuse_correlation(f"a correlation by {own.name} of type {own.type.text}")
         fresh = Column(context.unique(own.name), own.type, own.carrier)
         columns.append(fresh)
         values.append(column(own.name))
@@ -102,7 +103,7 @@ def placed(domain: Domain, scope: Scope, context: Context) -> tuple[Domain, Scop
 def totalled(block: Block, surroundings: Surroundings) -> Block:
     """An aggregate without GROUP BY with its row for each value that it is asked with, matched or not."""
     if surroundings.domain is None or surroundings.outer is None:
-        raise correlated("a correlated aggregate in a set operation")
+        raise refuse_correlation("a correlated aggregate in a set operation")
     context = surroundings.context
     own, _ = placed(surroundings.domain, surroundings.outer, context)
     known = {outer: column(name) for outer, name in own.columns}

@@ -14,16 +14,17 @@ from sqlglot import exp
 from pgtrickle.model.errors import CommandRefused
 from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.columns import type_over
-from pgtrickle.plan.analysis.context import Context, correlated, refuse
-from pgtrickle.plan.analysis.delivered import NO_ORDER, Delivered, Order
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.functions_in import bare_call, is_set_function, set_functions
+from pgtrickle.plan.analysis.row_order import NO_ORDER, Delivered, Order
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.analysis.table_functions import table_function
-from pgtrickle.plan.analysis.uniqueness import row_key
-from pgtrickle.plan.dialect import written
-from pgtrickle.plan.endless import is_bounded
 from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.expressions.bounded_calls import is_bounded
+from pgtrickle.plan.expressions.dialect import written
 from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.properties import row_key
+from pgtrickle.plan.refusals import refuse, refuse_correlation
 
 EXPANDED = "values of a function in GROUP BY"
 """The relation whose column is what the function returns."""
@@ -137,7 +138,7 @@ def _made(block: Block, call: Expression, context: Context, *, is_counted: bool)
                 is_whole = True
     child = block.operator
     if not call.columns <= child.names:
-        raise correlated(f"{call}, which reads a surrounding query,")
+        raise refuse_correlation(f"{call}, which reads a surrounding query,")
     if not fields and not _has_fields(call, child, context):
         names = ["value", "number"] if is_counted else ["value"]
         function = table_function(child, call, names, context, has_ordinality=is_counted)

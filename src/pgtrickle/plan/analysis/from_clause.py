@@ -9,7 +9,7 @@ from sqlglot import exp
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import Source
 from pgtrickle.plan.analysis.block import Block, Domain, Named, Outputs, Surroundings
-from pgtrickle.plan.analysis.context import Context, Correlated, correlated, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.domains import over_domain
 from pgtrickle.plan.analysis.outer_joins import (
     full_joined,
@@ -27,9 +27,10 @@ from pgtrickle.plan.analysis.scalars import attached_total, given
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.analysis.table_functions import function_joined, is_function
 from pgtrickle.plan.carriers import carrier_of
-from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, all_of, column, conjuncts
+from pgtrickle.plan.expressions.dialect import written
 from pgtrickle.plan.operators import Column, Join, Scan, ScanColumn
+from pgtrickle.plan.refusals import Correlated, refuse, refuse_correlation
 
 _JOINED = (exp.Table, exp.Subquery, exp.Lateral, exp.Values)
 """What parentheses in FROM enclose if they are no subquery."""
@@ -183,7 +184,7 @@ def _with_query(name: str, named: Named) -> Block:
         return recursion(name, named)
     block = named.surroundings.analyse(named.query, named.surroundings)
     if block.is_total:
-        raise correlated("a correlated aggregate in WITH")
+        raise refuse_correlation("a correlated aggregate in WITH")
     return _with_names(block, named.columns)
 
 

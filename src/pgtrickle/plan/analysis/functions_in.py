@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from pgtrickle.plan.analysis.context import Context, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.refusals import refuse
 
 
 def parts_here(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -9,9 +9,7 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.aggregation import Grouping
 from pgtrickle.plan.analysis.block import Surroundings
-from pgtrickle.plan.analysis.context import refuse
 from pgtrickle.plan.analysis.correlation import keys
-from pgtrickle.plan.analysis.delivered import NO_ORDER, Delivered
 from pgtrickle.plan.analysis.functions_in import is_aggregate
 from pgtrickle.plan.analysis.grouping_sets import (
     GroupingSets,
@@ -22,11 +20,13 @@ from pgtrickle.plan.analysis.grouping_sets import (
     told_apart,
 )
 from pgtrickle.plan.analysis.levels import belongs_to, calls_of
+from pgtrickle.plan.analysis.row_order import NO_ORDER, Delivered
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments
-from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.expressions.dialect import written
 from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.refusals import refuse
 
 LIFTED = "calls of the surrounding query"
 """The relation whose columns are such calls."""

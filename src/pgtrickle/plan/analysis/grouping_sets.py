@@ -10,14 +10,15 @@ from sqlglot import exp
 
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.columns import extended, result_column
-from pgtrickle.plan.analysis.context import Context, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.copying import copied
-from pgtrickle.plan.analysis.limits import MAX_GROUPING_SETS, exceeded
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.carriers import carrier_of
-from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.limits import MAX_GROUPING_SETS, exceeded
 from pgtrickle.plan.operators import Aggregate, Call, Column, Operator, Project, UnionAll
+from pgtrickle.plan.refusals import refuse
 
 BIGINT = PgType("bigint", "bigint", "b", "N")
 

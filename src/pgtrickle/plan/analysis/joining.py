@@ -7,7 +7,7 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.disjunctions import factored, implied
 from pgtrickle.plan.analysis.pushing import equal_columns, restricted, tightened
-from pgtrickle.plan.analysis.settle import Settler
+from pgtrickle.plan.analysis.scan_columns import Settler
 from pgtrickle.plan.expressions import Expression, all_of, conjuncts
 from pgtrickle.plan.operators import Join, Operator
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from pgtrickle.plan.analysis.context import Context, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.functions_in import is_aggregate, is_grouping
+from pgtrickle.plan.refusals import refuse
 
 
 def calls_of(query: exp.Expr, context: Context) -> Iterator[exp.Expr]:

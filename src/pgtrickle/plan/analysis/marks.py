@@ -15,10 +15,11 @@ from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.copying import copied_block
 from pgtrickle.plan.analysis.correlation import matched
-from pgtrickle.plan.analysis.nulls import COMPARISONS, can_be_null
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.expressions.nulls import COMPARISONS
 from pgtrickle.plan.operators import Column, Mark, Operator
+from pgtrickle.plan.properties import can_be_null
 
 BOOLEAN = PgType("boolean", "boolean", "b", "B")
 

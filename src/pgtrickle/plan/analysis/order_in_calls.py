@@ -7,21 +7,14 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from pgtrickle.model.source import PgType
-from pgtrickle.plan.analysis.context import refuse
-from pgtrickle.plan.analysis.delivered import Delivered, Order
+from pgtrickle.plan.aggregates import OrderEffect, aggregate_of
 from pgtrickle.plan.analysis.functions_in import bare_call
-from pgtrickle.plan.dialect import written
+from pgtrickle.plan.analysis.row_order import Delivered, Order
 from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.refusals import refuse
 
 _FLOATS = frozenset({"real", "double precision"})
-
-_INDIFFERENT = frozenset(
-    {"every", "bit_and", "bit_or", "bit_xor", "range_agg", "range_intersect_agg", "regr_count"}
-)
-"""Aggregates that give the same in any order, besides those that the parser knows."""
-
-_STATISTICS = frozenset({"stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp"})
-"""Aggregates whose last digits depend on the order if they are computed of floats."""
 
 _BY_PEERS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 """Window functions that look at which rows are equal in order, and not at which comes first."""
@@ -35,13 +28,15 @@ def depends_on_order(call: exp.Expr, type_of: Callable[[exp.Expr], PgType]) -> b
     bare = bare_call(call)
     if bare is not call:
         return True
-    if isinstance(call, (exp.Count, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr, exp.WithinGroup)):
+    if isinstance(call, exp.WithinGroup):
         return False
-    name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
-    if isinstance(call, (exp.Sum, exp.Avg)) or name in _STATISTICS:
+    function = aggregate_of(call)
+    if function is None:
+        return True
+    if function.order is OrderEffect.LAST_DIGITS:
         value = _last(call)
         return value is not None and type_of(_value(value)).base in _FLOATS
-    return name not in _INDIFFERENT
+    return function.order is not OrderEffect.NONE
 
 
 def in_order(call: exp.Expr, order: Delivered, items: tuple[Order, ...]) -> exp.Expr:
@@ -59,8 +54,8 @@ def in_order(call: exp.Expr, order: Delivered, items: tuple[Order, ...]) -> exp.
 
 def _is_loose(call: exp.Expr) -> bool:
     """Whether the call has several right answers: any value, or any last digits of a float."""
-    name = call.name.lower() if isinstance(call, exp.Anonymous) else ""
-    return isinstance(call, (exp.Sum, exp.Avg)) or name in _STATISTICS or name == "any_value"
+    function = aggregate_of(call)
+    return function is not None and function.order in {OrderEffect.LAST_DIGITS, OrderEffect.ANY_VALUE}
 
 
 def _extended(call: exp.Expr, last: exp.Expr, items: tuple[Order, ...]) -> exp.Expr:

@@ -8,13 +8,14 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.columns import as_column, as_columns, result_column
-from pgtrickle.plan.analysis.context import Context, correlated, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.correlation import keys
-from pgtrickle.plan.analysis.delivered import Order
-from pgtrickle.plan.analysis.settle import Settler
+from pgtrickle.plan.analysis.row_order import Order
+from pgtrickle.plan.analysis.scan_columns import Settler
 from pgtrickle.plan.expressions import Expression, column, is_null
-from pgtrickle.plan.lowering.constants import constant_number
+from pgtrickle.plan.expressions.constants import constant_number
 from pgtrickle.plan.operators import Distinct, Operator, Ordering, Project, Top
+from pgtrickle.plan.refusals import refuse, refuse_correlation
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def distinct(block: Block, context: Context) -> Block:
     shown = [n for n, (_, e) in enumerate(block.outputs) if e.columns <= found.operator.names]
     for _, expression in block.outputs:
         if not expression.columns <= found.operator.names and expression.columns & found.operator.names:
-            raise correlated(f"DISTINCT over {expression}")
+            raise refuse_correlation(f"DISTINCT over {expression}")
     if not shown and not found.names:
         # all rows are equal, whatever the surrounding query's columns are
         return Block(Top(found.operator, (), (), 1), block.outputs, found.conditions)
@@ -135,7 +136,7 @@ def projected_with(block: Block, names: tuple[str, ...], context: Context) -> tu
     settled = []
     for _, expression in block.outputs:
         if not expression.columns <= block.operator.names:
-            raise correlated(f"{expression}, which reads a surrounding query,")
+            raise refuse_correlation(f"{expression}, which reads a surrounding query,")
         settled.append(settler.in_spark(expression))
     wishes = [name for name, _ in block.outputs] + list(names)
     values = [*settled, *(column(name) for name in names)]

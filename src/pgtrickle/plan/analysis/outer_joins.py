@@ -9,15 +9,16 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Surroundings
 from pgtrickle.plan.analysis.columns import as_column, type_over, with_match
-from pgtrickle.plan.analysis.context import Context, correlated, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.correlation import matched, matched_both_ways
-from pgtrickle.plan.analysis.delivered import of_several
 from pgtrickle.plan.analysis.relations import Relations
+from pgtrickle.plan.analysis.row_order import of_several
 from pgtrickle.plan.analysis.scalars import given
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments
 from pgtrickle.plan.expressions import Expression, column, conjuncts
 from pgtrickle.plan.operators import Join, Operator, OuterJoin
+from pgtrickle.plan.refusals import refuse, refuse_correlation
 
 
 def together(left: Relations, right: Relations, merged: Mapping[str, Expression]) -> Relations:
@@ -106,7 +107,7 @@ def _one_sided(
 def _alone(side: Relations, surroundings: Surroundings) -> Operator:
     operator, pending = side.joined(surroundings)
     if pending:
-        raise correlated(f"{pending[0]} below an outer join")
+        raise refuse_correlation(f"{pending[0]} below an outer join")
     return operator
 
 

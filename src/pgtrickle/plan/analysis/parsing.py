@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from pgtrickle.plan.analysis.context import refuse
-from pgtrickle.plan.analysis.limits import MAX_DEPTH, check_depth, check_text, exceeded
-from pgtrickle.plan.dialect import parsed
+from pgtrickle.plan.expressions.dialect import parsed
+from pgtrickle.plan.limits import MAX_DEPTH, check_depth, check_text, exceeded
+from pgtrickle.plan.refusals import refuse
 
 _AROUND_CALLS = (exp.Filter, exp.WithinGroup, exp.Window)
 

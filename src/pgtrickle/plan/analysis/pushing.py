@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.columns import is_exact
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.nulls import rejects_nulls, texts_of
-from pgtrickle.plan.analysis.settle import Settler, is_extending, over_child, raw
+from pgtrickle.plan.analysis.scan_columns import Settler, raw
 from pgtrickle.plan.expressions import Expression, all_of, column
+from pgtrickle.plan.expressions.nulls import rejects_nulls
 from pgtrickle.plan.lowering.exactness import comparable
 from pgtrickle.plan.operators import (
     Aggregate,
@@ -27,6 +27,8 @@ from pgtrickle.plan.operators import (
     UnionAll,
     Window,
 )
+from pgtrickle.plan.properties import text_columns
+from pgtrickle.plan.rules.project import is_extending, over_child
 
 
 def restricted(operator: Operator, condition: Expression, context: Context) -> Operator:
@@ -135,7 +137,7 @@ def tightened(operator: Operator, condition: Expression) -> Operator:
 
 
 def _less_padded(join: OuterJoin, condition: Expression) -> Operator:
-    texts = texts_of(join)
+    texts = text_columns(join)
     rejects_right = rejects_nulls(condition.node, join.right.names, texts)
     rejects_left = join.keeps_right and rejects_nulls(condition.node, join.left.names, texts)
     left, right = join.left, join.right

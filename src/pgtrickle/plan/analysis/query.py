@@ -7,13 +7,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Block, Surroundings
-from pgtrickle.plan.analysis.context import Context, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.domains import placed
 from pgtrickle.plan.analysis.expanding import with_expanded_keys
 from pgtrickle.plan.analysis.from_clause import relations_of
 from pgtrickle.plan.analysis.functions_in import has_aggregates
 from pgtrickle.plan.analysis.grouping import Groups, Rows, lifted_calls
-from pgtrickle.plan.analysis.limits import MAX_DEPTH, exceeded
 from pgtrickle.plan.analysis.ordering import cut_in_order, cut_of, ordered_by, projected
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.analysis.select_list import selected
@@ -23,6 +22,8 @@ from pgtrickle.plan.analysis.table_functions import values_block
 from pgtrickle.plan.analysis.windows import inlined_windows
 from pgtrickle.plan.analysis.with_clause import with_names
 from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.limits import MAX_DEPTH, exceeded
+from pgtrickle.plan.refusals import refuse
 
 __all__ = ["Block", "analysed", "parse", "projected"]
 

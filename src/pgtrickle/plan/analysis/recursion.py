@@ -7,13 +7,14 @@ from dataclasses import replace
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Block, Named, Outputs, Surroundings
-from pgtrickle.plan.analysis.context import Context, Correlated, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.domains import PLAIN
 from pgtrickle.plan.analysis.ordering import projected
 from pgtrickle.plan.analysis.with_clause import with_names
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import Column, Itself, Operator, Project, Recursive
+from pgtrickle.plan.refusals import Correlated, refuse
 
 
 def recursion(name: str, named: Named) -> Block:

@@ -13,8 +13,6 @@ from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.copying import copied, renamed
 from pgtrickle.plan.analysis.correlation import equal_sides, keys, matched
 from pgtrickle.plan.analysis.marks import marked
-from pgtrickle.plan.analysis.settle import is_extending
-from pgtrickle.plan.analysis.uniqueness import is_unique
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import (
     Aggregate,
@@ -27,6 +25,8 @@ from pgtrickle.plan.operators import (
     Single,
     Values,
 )
+from pgtrickle.plan.properties import is_unique
+from pgtrickle.plan.rules.project import is_extending
 
 
 @dataclass(frozen=True, slots=True)

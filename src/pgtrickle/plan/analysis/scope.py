@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from pgtrickle.plan.analysis.context import refuse
-from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.refusals import refuse
 
 
 @dataclass(slots=True)

@@ -7,16 +7,17 @@ from dataclasses import replace
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Block, Outputs, Surroundings
-from pgtrickle.plan.analysis.context import Context, refuse
-from pgtrickle.plan.analysis.delivered import Delivered, Order
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.expanding import Expansion, expanded
 from pgtrickle.plan.analysis.functions_in import set_functions
 from pgtrickle.plan.analysis.grouping import Rows
 from pgtrickle.plan.analysis.ordering import cut_in_order, cut_of, distinct, first_of_each, ordered_by
+from pgtrickle.plan.analysis.row_order import Delivered, Order
 from pgtrickle.plan.analysis.scope import has_subquery
 from pgtrickle.plan.analysis.windows import Windows
-from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.refusals import refuse
 
 
 def selected(node: exp.Select, rows: Rows, surroundings: Surroundings) -> Block:

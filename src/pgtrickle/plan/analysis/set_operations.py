@@ -9,15 +9,16 @@ from sqlglot import exp
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.block import Block, Surroundings
-from pgtrickle.plan.analysis.context import Context, correlated, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.correlation import Keys, keys
-from pgtrickle.plan.analysis.delivered import of_several
 from pgtrickle.plan.analysis.domains import totalled
 from pgtrickle.plan.analysis.ordering import projected_with
+from pgtrickle.plan.analysis.row_order import of_several
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.lowering.postgres import postgres_sql
 from pgtrickle.plan.operators import Column, Distinct, Operator, Project, SetKind, SetOperation, UnionAll
+from pgtrickle.plan.passes.postgres_sql import postgres_sql
+from pgtrickle.plan.refusals import refuse, refuse_correlation
 
 _CUTS = ("limit", "offset", "fetch", "with_", "order")
 
@@ -59,7 +60,7 @@ def _projected(blocks: list[Block], context: Context) -> tuple[list[Project], tu
     """The arms as operators whose columns are the outputs and the keys of the correlation."""
     found = [keys(block.operator, block.correlated, "a set operation", context) for block in blocks]
     if len({tuple(sorted(_outer_sides(own))) for own in found}) > 1:
-        raise correlated("a set operation whose arms are correlated differently")
+        raise refuse_correlation("a set operation whose arms are correlated differently")
     arms: list[Project] = []
     conditions: tuple[Expression, ...] = ()
     for block, own in zip(blocks, found, strict=True):
@@ -74,7 +75,7 @@ def _projected(blocks: list[Block], context: Context) -> tuple[list[Project], tu
 def _outer_sides(own: Keys) -> list[str]:
     """For each key the text of what it is equal to; conditions of the outer query alone differ per arm."""
     if len(own.names) != len(own.conditions):
-        raise correlated("a set operation over such a correlation")
+        raise refuse_correlation("a set operation over such a correlation")
     return [f"{type(condition.node).__name__} {condition.node.expression}" for condition in own.conditions]
 
 

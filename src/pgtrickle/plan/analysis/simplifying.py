@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.functions_in import has_aggregates, has_set_functions, set_functions
-from pgtrickle.plan.lowering.constants import constant_number
+from pgtrickle.plan.expressions.constants import constant_number
 
 
 def for_existence(query: exp.Expr, context: Context) -> exp.Expr:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Block, Surroundings
-from pgtrickle.plan.analysis.context import Context, Correlated, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.domains import over_domain
 from pgtrickle.plan.analysis.levels import check_levels
 from pgtrickle.plan.analysis.marks import (
@@ -24,9 +24,10 @@ from pgtrickle.plan.analysis.pushing import restricted
 from pgtrickle.plan.analysis.scalars import attached_row, attached_total, may_be_several
 from pgtrickle.plan.analysis.scope import Scope, check_whole_rows, has_subquery
 from pgtrickle.plan.analysis.simplifying import as_aggregate, for_existence, for_membership
-from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, all_of, conjuncts
+from pgtrickle.plan.expressions.dialect import written
 from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.refusals import Correlated, refuse
 
 _GUARDS = (exp.Case, exp.If, exp.Coalesce, exp.And, exp.Or)
 """Where PostgreSQL does not evaluate what it need not."""

@@ -10,16 +10,17 @@ from sqlglot import exp
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.analysis.block import Block, Surroundings
-from pgtrickle.plan.analysis.context import Context, correlated, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.disjunctions import is_true
 from pgtrickle.plan.analysis.outer_joins import equalities, merged_columns, on_parts, together
 from pgtrickle.plan.analysis.relations import Relations
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.carriers import carrier_of
-from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, all_of, column
-from pgtrickle.plan.lowering.postgres import postgres_sql
+from pgtrickle.plan.expressions.dialect import written
 from pgtrickle.plan.operators import Column, Join, Operator, TableFunction, Values
+from pgtrickle.plan.passes.postgres_sql import postgres_sql
+from pgtrickle.plan.refusals import refuse, refuse_correlation
 
 ONE_ROW = Values("", ())
 
@@ -94,7 +95,7 @@ def _condition(
     told = tuple(condition for condition in conditions if not is_true(condition))
     for condition in told:
         if not condition.columns <= function.names:
-            raise correlated(f"{condition}, which reads a surrounding query,")
+            raise refuse_correlation(f"{condition}, which reads a surrounding query,")
     return all_of(told) if told else None
 
 
@@ -114,7 +115,7 @@ def _owner(left: Relations, call: Expression, surroundings: Surroundings, *, kee
             return position
     operator = left.collapse(surroundings)
     if not call.columns <= operator.names:
-        raise correlated(f"{call}, which reads a surrounding query,")
+        raise refuse_correlation(f"{call}, which reads a surrounding query,")
     return 0
 
 
@@ -164,7 +165,7 @@ def table_function(
 ) -> TableFunction:
     """The function's rows beside each row of the child, its columns as PostgreSQL types them."""
     if not call.columns <= child.names:
-        raise correlated(f"{call}, which reads a surrounding query,")
+        raise refuse_correlation(f"{call}, which reads a surrounding query,")
     listed = ", ".join(f"c{number}" for number in range(len(names)))
     ordinality = " with ordinality" if has_ordinality else ""
     over = call.over(lambda name: "t." + quoted(name))

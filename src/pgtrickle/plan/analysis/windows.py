@@ -5,16 +5,17 @@ from __future__ import annotations
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.columns import as_column, type_over
-from pgtrickle.plan.analysis.context import Context, refuse
+from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.correlation import keys
-from pgtrickle.plan.analysis.delivered import Delivered, reading
 from pgtrickle.plan.analysis.functions_in import bare_call
 from pgtrickle.plan.analysis.order_in_calls import window_in_order
-from pgtrickle.plan.analysis.uniqueness import row_key
+from pgtrickle.plan.analysis.row_order import Delivered, reading
 from pgtrickle.plan.carriers import carrier_of
-from pgtrickle.plan.dialect import written
 from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.expressions.dialect import written
 from pgtrickle.plan.operators import Column, Operator, Window, WindowCall
+from pgtrickle.plan.properties import row_key
+from pgtrickle.plan.refusals import refuse
 
 
 def inlined_windows(node: exp.Select) -> exp.Select:

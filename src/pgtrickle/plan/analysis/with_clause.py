@@ -7,8 +7,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Named, Surroundings
-from pgtrickle.plan.analysis.context import refuse
 from pgtrickle.plan.analysis.cycles import with_cycles
+from pgtrickle.plan.refusals import refuse
 
 
 def with_names(clause: exp.With, surroundings: Surroundings) -> Surroundings:

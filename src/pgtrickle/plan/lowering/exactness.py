@@ -9,11 +9,12 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from pgtrickle.plan.analysis.context import refuse
+from pgtrickle.model.carrier import STRING, DecimalType
 from pgtrickle.plan.carriers import INTEGER_DIGITS, MAX_DIGITS, MAX_SCALE, is_integral
 from pgtrickle.plan.expressions import Expression, is_null, readable
-from pgtrickle.plan.lowering.constants import constant_number, number_size, spark_number
+from pgtrickle.plan.expressions.constants import constant_number, number_size, spark_number
 from pgtrickle.plan.operators.operator import Column
+from pgtrickle.plan.refusals import refuse
 
 _TEXTS = frozenset({"text", "character varying", "name"})
 _FLOATS = frozenset({"real", "double precision"})
@@ -33,9 +34,9 @@ def comparable(left: Column, right: Column, *, needs_order: bool) -> bool:
         if not (column.carrier.ordering if needs_order else column.carrier.equality):
             return False
     bases = {left.type.base, right.type.base}
-    spark = (left.carrier.spark, right.carrier.spark)
-    if any(kind.startswith("decimal") for kind in spark):
-        if "string" in spark:
+    forms = (left.carrier.form, right.carrier.form)
+    if any(isinstance(form, DecimalType) for form in forms):
+        if STRING in forms:
             return False
         (before, scale), (other, decimals) = column_size(left), column_size(right)
         return max(before, other) + max(scale, decimals) <= MAX_DIGITS
@@ -48,9 +49,9 @@ def comparable(left: Column, right: Column, *, needs_order: bool) -> bool:
 
 def column_size(column: Column) -> tuple[int, int]:
     """The most digits before and after the point that a column can have."""
-    if column.carrier.spark.startswith("decimal"):
-        digits, scale = column.carrier.spark.removeprefix("decimal(").rstrip(")").split(",")
-        return int(digits) - int(scale), int(scale)
+    form = column.carrier.form
+    if isinstance(form, DecimalType):
+        return form.precision - form.scale, form.scale
     if is_integral(column.type):
         return INTEGER_DIGITS[column.type.base], 0
     raise refuse(f"arithmetic with {column.name} in Spark")
@@ -151,7 +152,7 @@ class _Translation:
         raise refuse(f"comparing {readable(node)} in Spark")
 
     def _column_kind(self, column: Column) -> str:
-        if is_integral(column.type) or column.carrier.spark.startswith("decimal"):
+        if is_integral(column.type) or isinstance(column.carrier.form, DecimalType):
             return "number"
         if column.type.base in _TEXTS:
             return "text"

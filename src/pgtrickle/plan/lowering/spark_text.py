@@ -1,4 +1,7 @@
-"""Pieces of Spark SQL that all relations with two weights are made of."""
+"""Pieces of Spark SQL from which every relation with two weights is made.
+
+`w0` is how often a row was there before the window, `w1` how often it is there now.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,28 @@ from pgtrickle.plan.operators import Column
 WEIGHTS = "w0, w1"
 
 ONE_TASK = "/*+ coalesce(1) */"
-"""A hint for a union: on the small path all is in one task, and an exchange would cost a stage."""
+"""A hint for a union: small windows run in one task, and an exchange would cost a stage."""
 
 
-def names(columns: Iterable[Column], prefix: str = "") -> str:
+def names_list(columns: Iterable[Column], prefix: str = "") -> str:
     """A select list of columns, with a comma after each."""
     return "".join(f"{prefix}{spark_name(column.name)}, " for column in columns)
 
 
-def value(expression: Expression, column: Column, columns: Iterable[Column]) -> str:
+def typed_nulls(columns: Iterable[Column]) -> str:
+    """A select list of nulls in the place of columns, with a comma after each."""
+    return "".join(f"cast(null as {c.carrier.spark}) as {spark_name(c.name)}, " for c in columns)
+
+
+def carried_value(expression: Expression, column: Column, columns: Iterable[Column]) -> str:
     """An expression in the form in which its column travels."""
     sql = spark_expression(expression, columns)
     return sql if expression.column is not None else f"cast({sql} as {column.carrier.spark})"
 
 
-def folded(columns: Iterable[Column], rows: str) -> str:
+def folded_sql(columns: Iterable[Column], rows: str) -> str:
     """Rows, each once, with its net weights; what nets to nothing at both ends is gone."""
-    listed = names(columns)
+    listed = names_list(columns)
     group = f" group by {listed[:-2]}" if listed else ""
     return (
         f"select {listed}sum(w0) as w0, sum(w1) as w1 from ({rows}){group}"
@@ -35,7 +43,7 @@ def folded(columns: Iterable[Column], rows: str) -> str:
     )
 
 
-def union(arms: Iterable[str]) -> str:
+def union_sql(arms: Iterable[str]) -> str:
     """The rows of several SELECTs together."""
     listed = list(arms)
     return listed[0] if len(listed) == 1 else f"select {ONE_TASK} * from ({' union all '.join(listed)})"

@@ -5,7 +5,7 @@ from pgtrickle.plan.operators.distinct import Distinct
 from pgtrickle.plan.operators.evaluated import Evaluated
 from pgtrickle.plan.operators.filter import Filter
 from pgtrickle.plan.operators.join import Join
-from pgtrickle.plan.operators.leaf import Answer, Leaf, Nothing
+from pgtrickle.plan.operators.leaf import Answer, InputLeaf, Leaf, Nothing
 from pgtrickle.plan.operators.mark import Mark
 from pgtrickle.plan.operators.operator import Column, Operator
 from pgtrickle.plan.operators.outer_join import OuterJoin
@@ -30,6 +30,7 @@ __all__ = [
     "Evaluated",
     "Filter",
     "GroupKey",
+    "InputLeaf",
     "Itself",
     "Join",
     "Leaf",

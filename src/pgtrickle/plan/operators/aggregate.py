@@ -42,7 +42,3 @@ class Aggregate(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return tuple(key.column for key in self.keys) + tuple(call.column for call in self.calls)
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.child,)

@@ -16,7 +16,3 @@ class Distinct(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.child.columns
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.child,)

@@ -17,7 +17,3 @@ class Evaluated(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.child.columns
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.child,)

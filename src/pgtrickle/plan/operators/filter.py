@@ -18,7 +18,3 @@ class Filter(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.child.columns
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.child,)

@@ -23,7 +23,3 @@ class Join(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.left.columns + self.right.columns
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)

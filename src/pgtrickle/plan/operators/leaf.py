@@ -1,7 +1,8 @@
-"""What was read of a source: its change, and the unchanged rows that matter."""
+"""What stands for scans and answers once a plan is bound to its reads."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from pgtrickle.model.carrier import Field
@@ -10,9 +11,23 @@ from pgtrickle.plan.operators.scan import Scan
 from pgtrickle.plan.reads import Input, Read, Role
 
 
+class InputLeaf(Operator):
+    """A leaf whose rows Spark reads from an input."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def input(self) -> Input:
+        """What Spark reads of it."""
+
+
 @dataclass(frozen=True, slots=True)
-class Leaf(Operator):
-    """A scan whose rows come from reads; `change` is None where the source has not changed."""
+class Leaf(InputLeaf):
+    """A scan whose rows come from reads: its change and the unchanged rows that matter.
+
+    `change` is None where the source has not changed.
+    """
 
     scan: Scan
     change: Read | None
@@ -20,7 +35,6 @@ class Leaf(Operator):
 
     @property
     def input(self) -> Input:
-        """What Spark reads of it."""
         changes = [(self.change.name, Role.CHANGE)] if self.change else []
         reads = (*changes, *((read.name, Role.BOTH) for read in self.rows))
         return Input(f"both_{reads[0][0]}", _fields(self), reads)
@@ -31,7 +45,7 @@ class Leaf(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Operator):
+class Answer(InputLeaf):
     """Rows that PostgreSQL evaluated, in one read or in two that add up."""
 
     columns_: tuple[Column, ...]
@@ -39,7 +53,6 @@ class Answer(Operator):
 
     @property
     def input(self) -> Input:
-        """What Spark reads of it."""
         reads = tuple((read.name, role) for read, role in self.reads)
         return Input(f"both_{reads[0][0]}", _fields(self), reads)
 

@@ -25,7 +25,3 @@ class Mark(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return (*self.left.columns, self.column_)
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)

@@ -1,10 +1,12 @@
-"""What all operators share: columns with plan-wide unique names, and children."""
+"""What all operators share: columns whose names are unique in the plan, and children."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any, Self
 
 from pgtrickle.model.carrier import Carrier
 from pgtrickle.model.source import PgType
@@ -20,7 +22,10 @@ class Column:
 
 
 class Operator(ABC):
-    """A bag of rows, described."""
+    """A multiset of rows, described. Operators are frozen dataclasses.
+
+    Fields declared as `Operator` or `tuple[Operator, ...]` are the children, in that order.
+    """
 
     __slots__ = ()
 
@@ -32,7 +37,27 @@ class Operator(ABC):
     @property
     def children(self) -> tuple[Operator, ...]:
         """The operators this one reads."""
-        return ()
+        found: list[Operator] = []
+        for name, is_several in _child_fields(type(self)):
+            value = getattr(self, name)
+            if is_several:
+                found.extend(value)
+            else:
+                found.append(value)
+        return tuple(found)
+
+    def with_children(self, children: tuple[Operator, ...]) -> Self:
+        """The same operator over other children."""
+        remaining = list(children)
+        changed: dict[str, Any] = {}
+        for name, is_several in _child_fields(type(self)):
+            if is_several:
+                changed[name], remaining = tuple(remaining), []
+            else:
+                changed[name] = remaining.pop(0)
+        assert not remaining, f"too many children for {type(self).__name__}"
+        copy: Any = replace(self, **changed) if changed else self  # type: ignore[type-var]
+        return copy  # type: ignore[no-any-return]
 
     @property
     def names(self) -> frozenset[str]:
@@ -47,7 +72,17 @@ class Operator(ABC):
         raise KeyError(name)
 
     def walk(self) -> Iterator[Operator]:
-        """This operator and all below it."""
+        """This operator and every one below it."""
         yield self
         for child in self.children:
             yield from child.walk()
+
+
+_CHILD_TYPES = {"Operator": False, "tuple[Operator, ...]": True}
+"""How a field is declared that holds a child, and whether it holds several."""
+
+
+@cache
+def _child_fields(kind: Any) -> tuple[tuple[str, bool], ...]:
+    found = ((field.name, _CHILD_TYPES.get(str(field.type))) for field in fields(kind))
+    return tuple((name, is_several) for name, is_several in found if is_several is not None)

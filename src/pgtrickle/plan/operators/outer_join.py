@@ -24,7 +24,3 @@ class OuterJoin(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.left.columns + self.right.columns
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)

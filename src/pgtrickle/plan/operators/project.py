@@ -19,7 +19,3 @@ class Project(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.columns_
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.child,)

@@ -36,7 +36,3 @@ class Recursive(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.columns_
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.base, self.step)

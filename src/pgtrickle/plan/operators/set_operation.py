@@ -30,7 +30,3 @@ class SetOperation(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.left.columns
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)

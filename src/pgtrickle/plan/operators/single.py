@@ -22,7 +22,3 @@ class Single(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.child.columns
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.child,)

@@ -27,7 +27,3 @@ class TableFunction(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.child.columns + self.made
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.child,)

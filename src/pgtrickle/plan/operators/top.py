@@ -34,7 +34,3 @@ class Top(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.child.columns
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.child,)

@@ -16,7 +16,3 @@ class UnionAll(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.arms[0].columns
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return self.arms

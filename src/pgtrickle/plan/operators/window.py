@@ -30,7 +30,3 @@ class Window(Operator):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.child.columns + tuple(call.column for call in self.calls)
-
-    @property
-    def children(self) -> tuple[Operator, ...]:
-        return (self.child,)

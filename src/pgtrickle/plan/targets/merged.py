@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pgtrickle.model.carrier import Carrier, Field
 from pgtrickle.model.names import quoted
 from pgtrickle.model.stream_table import RelationId
+from pgtrickle.plan.aggregates import EXACT
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.lowering.exactness import spark_expression, spark_name
-from pgtrickle.plan.lowering.postgres import postgres_sql
-from pgtrickle.plan.lowering.spark import End, change_sql, value
+from pgtrickle.plan.lowering.spark_text import carried_value
 from pgtrickle.plan.operators import Aggregate, Call, Nothing, Operator, Project
-from pgtrickle.plan.placing import placed
+from pgtrickle.plan.passes.bind import bind
+from pgtrickle.plan.passes.bind.reads import inputs_of
+from pgtrickle.plan.passes.place import place
+from pgtrickle.plan.passes.postgres_sql import postgres_sql
+from pgtrickle.plan.passes.prune import prune
+from pgtrickle.plan.passes.spark_sql import End, change_sql
 from pgtrickle.plan.program import Merge, MergedGroups, Output, Program, Slot
-from pgtrickle.plan.pruning import pruned
 from pgtrickle.plan.reads import WEIGHT, KeyColumns, Lookup, Read, ReadKind
-from pgtrickle.plan.restriction import EVERYTHING, Binding
-from pgtrickle.plan.restriction.reading import inputs_of
+from pgtrickle.plan.rules.needs import EVERYTHING
 from pgtrickle.plan.targets.groups import Grouped, group_outputs
 from pgtrickle.plan.targets.shape import Shape
 
 COUNT = "count"
 RESCANNED = "groups_to_scan_again"
-_BIGINT = Carrier("bigint", "bigint", "({})", "({})::bigint", True, True)
 
 
 @dataclass(slots=True)
@@ -35,7 +37,7 @@ class _Slots:
     known: dict[str, Slot] = field(default_factory=dict)
     extrema: list[tuple[Slot, Call]] = field(default_factory=list)
 
-    def add(self, sql: str, pg_type: str, carrier: Carrier) -> str:
+    def sum_of(self, sql: str, pg_type: str, carrier: Carrier) -> str:
         """A slot that adds up `sql`; its name."""
         if sql not in self.known:
             change = Field(f"s{len(self.slots)}", carrier)
@@ -71,7 +73,7 @@ class Merged(Shape):
         read = {n for key in grouped.aggregate.keys for n in key.expression.columns}
         read |= {n for call in grouped.aggregate.calls if call.argument for n in call.argument.columns}
         self._used = read
-        self.operator = pruned(placed(grouped.aggregate.child), read)
+        self.operator = prune(place(grouped.aggregate.child), read)
         self._slots = _Slots()
         finals = {
             key.column.name: quoted(f.name) for key, f in zip(grouped.aggregate.keys, self._keys, strict=True)
@@ -93,15 +95,15 @@ class Merged(Shape):
         return f"groups merged with their stored state{first}"
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
-        bound, reads = Binding(changed).program(self.operator)
+        bound, reads = bind(self.operator, changed)
         return None if isinstance(bound, Nothing) else self._program(bound, reads, End.CHANGE)
 
     def initial(self) -> Program:
-        bound, reads = Binding(frozenset()).program(self.operator, (EVERYTHING,))
+        bound, reads = bind(self.operator, frozenset(), (EVERYTHING,))
         return self._program(bound, reads, End.NOW)
 
     def _program(self, bound: Operator, reads: tuple[Read, ...], end: End) -> Program:
-        keys = [value(key.expression, key.column, bound.columns) for key in self._aggregate.keys]
+        keys = [carried_value(key.expression, key.column, bound.columns) for key in self._aggregate.keys]
         parts = [f"{sql} as {f.name}" for sql, f in zip(keys, self._keys, strict=True)]
         parts.append(f"coalesce(sum({WEIGHT}), 0L) as {COUNT}")
         parts += [
@@ -121,26 +123,10 @@ class Merged(Shape):
         """The value of a call as SQL over the slots."""
         if call.argument is None:
             return quoted(COUNT)
-        operand = spark_expression(call.argument, self.operator.columns)
-        if call.function == "count":
-            return self._slots.add(f"case when {operand} then {WEIGHT} else 0L end", "bigint", _BIGINT)
-        if call.function in {"min", "max"}:
-            return self._slots.extremum(call, operand)
-        if call.function == "sum":
-            filled = self._slots.add(
-                f"case when {operand} is null then 0L else {WEIGHT} end", "bigint", _BIGINT
-            )
-            spark = call.column.carrier.spark
-            total = self._slots.add(
-                f"cast({operand} as {spark}) * {WEIGHT}",
-                "numeric",
-                replace(call.column.carrier, pg_type="numeric", restore="({})::numeric"),
-            )
-            return f"(case when {filled} > 0 then {total} end)::{call.column.type.text}"
-        yes = self._slots.add(f"case when {operand} then {WEIGHT} else 0L end", "bigint", _BIGINT)
-        no = self._slots.add(f"case when not {operand} then {WEIGHT} else 0L end", "bigint", _BIGINT)
-        verdict = f"{no} = 0" if call.function == "bool_and" else f"{yes} > 0"
-        return f"(case when {yes} + {no} > 0 then {verdict} end)"
+        assert call.function is not None
+        final = EXACT[call.function].final
+        assert final is not None
+        return final(call, spark_expression(call.argument, self.operator.columns), self._slots)
 
     def _rescan(self) -> Read | None:
         if not self._slots.extrema:

@@ -8,8 +8,8 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.query import Block
 from pgtrickle.plan.expressions import column
-from pgtrickle.plan.lowering.postgres import postgres_sql
 from pgtrickle.plan.operators import Ordering, Top
+from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.program import Cut, FirstRows, Program
 from pgtrickle.plan.targets.rows import Rows
 from pgtrickle.plan.targets.shape import Shape

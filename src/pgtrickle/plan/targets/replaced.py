@@ -8,17 +8,18 @@ from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.analysis.context import refuse
 from pgtrickle.plan.carriers import carrier_of, verbatim
 from pgtrickle.plan.expressions import Expression, column, raw
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.operators import Aggregate, Answer, Column, Evaluated, Operator, Project
-from pgtrickle.plan.placing import require_equality
+from pgtrickle.plan.passes.bind import bind
+from pgtrickle.plan.passes.bind.reads import inputs_of
+from pgtrickle.plan.passes.place import require_equality
+from pgtrickle.plan.passes.prune import prune
 from pgtrickle.plan.program import Program, ReplacedGroups
-from pgtrickle.plan.pruning import pruned
 from pgtrickle.plan.reads import WEIGHT, Read
-from pgtrickle.plan.restriction import EVERYTHING, Binding
-from pgtrickle.plan.restriction.reading import inputs_of
+from pgtrickle.plan.refusals import refuse
+from pgtrickle.plan.rules.needs import EVERYTHING
 from pgtrickle.plan.targets.groups import Grouped, group_outputs
 from pgtrickle.plan.targets.shape import Shape
 
@@ -48,7 +49,7 @@ class Replaced(Shape):
             shown, key = _with_key(_shown_verbatim(aggregate))
             self._keys, self._columns = (Field("k0", key.carrier),), (key, *self._columns)
         evaluated = Evaluated(shown, str(aggregate.calls[0].expression) if aggregate.calls else "grouping")
-        self.operator = pruned(evaluated, {c.name for c in self._columns})
+        self.operator = prune(evaluated, {c.name for c in self._columns})
         require_equality(self.operator)
         having, outputs, unique = group_outputs(grouped, finals)
         self._target = ReplacedGroups(self._keys, self._values, having, outputs, unique)
@@ -58,11 +59,11 @@ class Replaced(Shape):
         return "touched groups evaluated anew by PostgreSQL"
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
-        bound, reads = Binding(changed).program(self.operator)
+        bound, reads = bind(self.operator, changed)
         return self._program(bound, reads) if isinstance(bound, Answer) else None
 
     def initial(self) -> Program:
-        bound, reads = Binding(frozenset()).program(self.operator, (EVERYTHING,))
+        bound, reads = bind(self.operator, frozenset(), (EVERYTHING,))
         assert isinstance(bound, Answer)
         return self._program(bound, reads)
 

@@ -8,18 +8,19 @@ from pgtrickle.model.source import PgType
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.query import Block
-from pgtrickle.plan.analysis.settle import Settler
+from pgtrickle.plan.analysis.scan_columns import Settler
 from pgtrickle.plan.expressions import column
-from pgtrickle.plan.lowering.spark import End, change_sql
 from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project
-from pgtrickle.plan.placing import placed
+from pgtrickle.plan.passes.bind import bind
+from pgtrickle.plan.passes.bind.reads import inputs_of
+from pgtrickle.plan.passes.place import place
+from pgtrickle.plan.passes.prune import prune, prune_as_written
+from pgtrickle.plan.passes.spark_sql import End, change_sql
 from pgtrickle.plan.program import Output, Program, RowsTarget
-from pgtrickle.plan.pruning import as_written, pruned
 from pgtrickle.plan.reads import Read
-from pgtrickle.plan.restriction import EVERYTHING, Binding
-from pgtrickle.plan.restriction.reading import inputs_of
+from pgtrickle.plan.rules.needs import EVERYTHING
 from pgtrickle.plan.targets.shape import Shape
-from pgtrickle.plan.unique_keys import unique_columns
+from pgtrickle.plan.targets.unique_key import unique_columns
 
 
 class Rows(Shape):
@@ -31,8 +32,8 @@ class Rows(Shape):
         settler.foresee(expression for _, expression in block.outputs)
         shown = [settler.shown(expression, has_joins=has_joins) for _, expression in block.outputs]
         needed = sorted({name for expression in shown for name in expression.columns})
-        self.operator = pruned(placed(settler.operator), needed)
-        self.written = as_written(settler.operator, needed)
+        self.operator = prune(place(settler.operator), needed)
+        self.written = prune_as_written(settler.operator, needed)
         self.columns = [settler.operator.column(name) for name in needed]
         short = {name: f"f{number}" for number, name in enumerate(needed)}
         outputs = tuple(
@@ -52,11 +53,11 @@ class Rows(Shape):
         return f"rows matched by key ({', '.join(key)})" if key else "rows matched as a whole"
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
-        bound, reads = Binding(changed).program(self.operator)
+        bound, reads = bind(self.operator, changed)
         return None if isinstance(bound, Nothing) else self._program(bound, reads, End.CHANGE)
 
     def initial(self) -> Program:
-        bound, reads = Binding(frozenset()).program(self.operator, (EVERYTHING,))
+        bound, reads = bind(self.operator, frozenset(), (EVERYTHING,))
         return self._program(bound, reads, End.NOW)
 
     def _program(self, bound: Operator, reads: tuple[Read, ...], end: End) -> Program:

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from pgtrickle.catalog.compiled import compiled_from, load_compiled, save_compiled
+from pgtrickle.model.settings import TEMPLATE_CACHE_MAX_ENTRIES
 from pgtrickle.model.stream_table import RelationId, StreamTable, StreamTableId
-from pgtrickle.plan.compiled import Compiled
+from pgtrickle.plan.compile import Compiled
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.caching.bounded import Bounded
 from pgtrickle.refresh.caching.codec import Unreadable, decoded, encoded
@@ -26,7 +26,6 @@ from pgtrickle.refresh.caching.saved import MAX_SAVED, Recalled, SavedCompilatio
 from pgtrickle.refresh.caching.version import code_version
 from pgtrickle.refresh.compiling import Compilation, compilation
 
-MAX_ENTRIES: Final = 256
 """How many compiled queries a process keeps unless told otherwise."""
 
 
@@ -87,7 +86,9 @@ class _Entry:
 class Compilations:
     """All levels as one. Safe to use from many threads."""
 
-    def __init__(self, max_entries: int = MAX_ENTRIES, directory: Path | None = None) -> None:
+    def __init__(
+        self, max_entries: int = TEMPLATE_CACHE_MAX_ENTRIES.default, directory: Path | None = None
+    ) -> None:
         self._kept: Bounded[StreamTableId, _Entry] = Bounded(max_entries)
         self._files = HostFiles(directory) if directory else None
         self._counts: Counter[str] = Counter()

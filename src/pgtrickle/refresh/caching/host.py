@@ -11,28 +11,14 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-DIRECTORY_VARIABLE: Final = "PGTRICKLE_CACHE_DIR"
-SWITCHED_OFF: Final = "off"
 KEPT_SECONDS: Final = 30 * 24 * 3600
 """Files that nobody has read for so long are removed."""
 _MAX_BYTES: Final = 16 << 20
 _NEW: Final = "new-"
-
-
-def host_directory(environment: Mapping[str, str]) -> Path | None:
-    """Where plans are shared on this host; None if the environment switches it off or has no place for it."""
-    given = environment.get(DIRECTORY_VARIABLE)
-    if given is not None:
-        return None if given.strip().lower() in ("", SWITCHED_OFF) else Path(given)
-    caches = environment.get("XDG_CACHE_HOME")
-    if caches and Path(caches).is_absolute():
-        return Path(caches) / "pgtrickle"
-    home = environment.get("HOME")
-    return Path(home) / ".cache" / "pgtrickle" if home else None
 
 
 class HostFiles:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pgtrickle.model.source import PgType, Source
 from pgtrickle.model.stream_table import RefreshMode, RelationId
-from pgtrickle.plan.compiled import Compiled
+from pgtrickle.plan.compile import Compiled
 from pgtrickle.plan.following import Following
 from pgtrickle.plan.program import Program
 from pgtrickle.refresh.compiling import Compilation

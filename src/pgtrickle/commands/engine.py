@@ -1,0 +1,26 @@
+"""Builds the engine of a process from its settings. Nothing else does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from pgtrickle.model.settings import Settings
+from pgtrickle.pipeline.session import Spark
+from pgtrickle.refresh.engine import Engine
+
+
+def build_engine(settings: Settings, start_spark: Callable[[], Spark]) -> Engine:
+    """An engine with these settings; it calls `start_spark` when Spark is first needed, and when it died."""
+    return Engine(
+        settings.dsn,
+        start_spark,
+        settings.path,
+        max_connections=settings.max_connections,
+        pooling=settings.pooler,
+        template_cache_max_entries=settings.template_cache_max_entries,
+        memory_limit=settings.memory_limit,
+        refresh_timeout=settings.refresh_timeout or None,
+        temp_file_limit=None if settings.temp_file_limit.lower() == "none" else settings.temp_file_limit,
+        cache_directory=settings.cache_directory(os.environ),
+    )

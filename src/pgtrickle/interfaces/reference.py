@@ -1,0 +1,59 @@
+"""The reference pages of the documentation that are written from the code's own tables."""
+
+from __future__ import annotations
+
+from pgtrickle.model.options import OPTIONS, TableOption
+from pgtrickle.model.settings import SETTINGS, Setting
+
+_HEAD = """\
+# Configuration
+
+This page is generated from `model/settings.py` and `model/options.py`: run `make reference` after a change.
+
+## Settings of a process
+
+`pgtrickle run` and the other commands take them as options, `pgtrickle.connect` takes the most common ones
+as arguments, and all of them can be set in the environment. What is given directly wins over the
+environment; an empty variable counts as not set.
+
+| option | environment variable | default | meaning |
+|---|---|---|---|
+"""
+_OPTIONS = """
+## Options of a stream table
+
+The names are the same in SQL (`pgtrickle.create_stream_table(…, tier => 'cold')`), in Python and in
+statements (`create stream table … with (tier = 'cold') as …`); on the command line they are as shown. Except
+where it says otherwise, an option can be given on creation and changed later.
+
+| option | command line | default | meaning |
+|---|---|---|---|
+"""
+
+
+def configuration_page() -> str:
+    """docs/CONFIGURATION.md."""
+    settings = "".join(map(_setting_row, SETTINGS))
+    return _HEAD + settings + _OPTIONS + "".join(map(_option_row, OPTIONS))
+
+
+def _setting_row(setting: Setting[object]) -> str:
+    option = f"`{setting.option}`" if setting.is_option else ""
+    default = setting.shown_default or f"`{setting.default}`"
+    return f"| {option} | `{setting.variable}` | {default} | {_cell(setting.help)} |\n"
+
+
+def _option_row(option: TableOption) -> str:
+    default = "" if option.default is None else f"`{option.default!s}`".replace("True", "true")
+    limits = "" if option.is_for_alter else " Only on creation."
+    limits += "" if option.is_for_create else " Only by altering."
+    default = default.replace("False", "false")
+    return f"| `{option.name}` | `{option.cli_flag}` | {default} | {_cell(option.help)}{limits} |\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")
+
+
+if __name__ == "__main__":
+    print(configuration_page(), end="")

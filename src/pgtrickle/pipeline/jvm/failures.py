@@ -1,0 +1,66 @@
+"""Errors of failed Spark jobs: their cause as text, and what kind of failure they are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from pgtrickle.model.errors import SparkFailed
+
+JOB_FAILED: Final = (PySparkException, Py4JJavaError)
+"""The exceptions PySpark raises when a job fails. A cancelled job raises Py4J's own."""
+_WORKER_LOST: Final = (
+    "ExecutorLostFailure",
+    "Python worker exited unexpectedly",
+    "Python worker failed to connect back",
+    "SparkContext was shut down",
+    "Cannot call methods on a stopped SparkContext",
+    "Could not find CoarseGrainedScheduler",
+    "Remote RPC client disassociated",
+    "INVALID_HANDLE.SESSION",
+    "StatusCode.UNAVAILABLE",
+)
+"""Texts in an error that mean a Spark process or machine was lost, not that the program was wrong."""
+
+
+def failed(failure: Exception) -> SparkFailed:
+    """Our error for a failed job, with the last line of a worker's traceback or the first of the message."""
+    lines = [line.strip() for line in text_of(failure).splitlines() if line.strip()]
+    is_from_worker = any(line.startswith("Traceback") for line in lines)
+    cause = lines[-1] if is_from_worker else lines[0] if lines else type(failure).__name__
+    return SparkFailed(f"a delta program failed in Spark: {cause}")
+
+
+def text_of(failure: BaseException) -> str:
+    """The text of an error. A Spark error asks the JVM for its text, and the JVM may be gone."""
+    try:
+        return str(failure)
+    except Exception:
+        return type(failure).__name__
+
+
+def first_line(failure: BaseException) -> str:
+    """The first line of an error's text."""
+    return next(iter(text_of(failure).strip().splitlines()), type(failure).__name__)
+
+
+def is_worker_lost(failure: BaseException) -> bool:
+    """Whether a process that Spark needs ended during a job."""
+    return _says(failure, _WORKER_LOST)
+
+
+def is_unreachable(failure: BaseException) -> bool:
+    """Whether the JVM did not answer because its gateway is gone."""
+    found: BaseException | None = failure
+    while found is not None:
+        if isinstance(found, (Py4JNetworkError, ConnectionError, EOFError)):
+            return True
+        found = found.__cause__ or found.__context__
+    return False
+
+
+def _says(failure: BaseException, signs: tuple[str, ...]) -> bool:
+    text = text_of(failure)
+    return any(sign in text for sign in signs)

@@ -1,0 +1,272 @@
+"""Small programs and their cached plans: a refresh puts its rows into the plan and computes it in the driver.
+
+Analysing, optimizing and planning a program takes Spark ten times as long as computing a small window. A plan
+serves one run at a time: a caller takes it out of the cache, so where several threads need the same program
+at once, it is planned several times. A program whose plan cannot be used again runs as a job each time.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from functools import cached_property
+from multiprocessing.pool import ThreadPool
+from typing import Final, ParamSpec, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pgtrickle.changes.memory import PER_VALUE, TooMuch
+from pgtrickle.model.errors import SparkFailed
+from pgtrickle.pipeline.jvm import GatewayError
+from pgtrickle.pipeline.jvm.cached_plan import CachedPlan, plan_in_driver
+from pgtrickle.pipeline.jvm.driver_execution import DriverExecution, Unavailable
+from pgtrickle.pipeline.jvm.failures import text_of
+from pgtrickle.pipeline.small import UNBOUNDED, plan_small
+from pgtrickle.pipeline.tags import tagged_jobs
+
+HEAP_PER_PLAN: Final = 4 << 20
+"""One plan is cached for each of these many bytes of the JVM's heap; a plan takes 0.5 to 1 MB."""
+MAX_THREADS: Final = 4
+"""How many programs of a wave are computed at once, if the machine has as many cores."""
+_MAX_BYTES: Final = 4 << 20
+"""Programs with larger inputs are not cached: their rows would stay in memory with the plan."""
+_MOST_ROWS: Final = 2**31 - 2
+"""Spark's LIMIT counts no further."""
+_LOG: Final = logging.getLogger("pgtrickle.pipeline")
+
+Request = tuple[str, Mapping[str, pa.Table]]
+"""The text of a program, and its inputs by name."""
+Result: TypeAlias = pa.Table | PySparkException | SparkFailed | TooMuch
+_Key = tuple[object, ...]
+P = ParamSpec("P")
+
+
+@dataclass(slots=True)
+class _Entry:
+    """The cached plans of one program that nobody uses at the moment; or that it always runs as a job."""
+
+    is_cacheable: bool = True
+    idle: list[CachedPlan] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """How many programs ran in the driver and how many as jobs, since the session opened."""
+
+    in_driver: int
+    as_jobs: int
+
+
+class Programs:
+    """The programs of a session that have been planned. Safe to use from many threads."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._cache: dict[_Key, _Entry] = {}
+        self._lock = threading.Lock()
+        self._in_driver = self._as_jobs = 0
+        self._execution, self.why_jobs = _probe(session)
+        """`why_jobs` says why every program runs as a job; None if small ones are computed in the driver."""
+
+    @property
+    def heap_bytes(self) -> int | None:
+        """The heap of the driver's JVM; None where the driver is remote."""
+        return None if self._execution is None else self._execution.heap_bytes
+
+    @property
+    def counters(self) -> Counters:
+        """How programs ran so far."""
+        with self._lock:
+            return Counters(self._in_driver, self._as_jobs)
+
+    def run(
+        self,
+        spark_sql: str,
+        inputs: Mapping[str, pa.Table],
+        most: int = UNBOUNDED,
+        *,
+        keeps: bool = True,
+    ) -> pa.Table:
+        """The rows of a program; raise TooMuch past `most` bytes.
+
+        Without `keeps` the plan is not cached, for a program that will not run again soon.
+        """
+        result = self._result(spark_sql, inputs, most, keeps)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def run_all(self, requests: Sequence[Request], most: int = UNBOUNDED) -> list[Result]:
+        """The rows of each program, at most `most` bytes of each, or the error it failed with."""
+        if len(requests) == 1:
+            return [self._result(*requests[0], most)]
+        # each thread computes under the tag of the caller
+        calls = [(copy_context(), *request, most) for request in requests]
+        return self._threads.starmap(self._result_in, calls, chunksize=1)
+
+    def close(self) -> None:
+        """Drop all plans and let the threads end."""
+        self.clear()
+        if "_threads" in self.__dict__:
+            self._threads.close()
+
+    def interrupt(self, tag: str | None = None) -> None:
+        """Cancel what runs in the driver, under a tag or all of it, as far as Spark's operators allow."""
+        if self._execution is not None:
+            self._execution.interrupt(tag)
+
+    def _result_in(
+        self, context: Context, spark_sql: str, inputs: Mapping[str, pa.Table], most: int
+    ) -> Result:
+        return context.run(self._result, spark_sql, inputs, most)
+
+    def _result(
+        self, spark_sql: str, inputs: Mapping[str, pa.Table], most: int, keeps: bool = True
+    ) -> Result:
+        execution, key = self._execution, self._key(spark_sql, inputs)
+        if execution is None or key is None or not self._is_cacheable(key):
+            return self._job(spark_sql, inputs, most)
+        try:
+            plan, rows = self._compute(execution, key, spark_sql, inputs, most)
+        except (SparkFailed, TooMuch) as ended:
+            return ended
+        except (Unavailable, PySparkException, GatewayError) as failure:
+            # If the rows or the program caused the failure, running it as a job reproduces the error.
+            # Otherwise the plan was at fault.
+            result = self._job(spark_sql, inputs, most)
+            if not isinstance(result, Exception):
+                self._note_fallback(key, failure)
+            return result
+        with self._lock:
+            self._in_driver += 1
+        if keeps:
+            self._give_back(key, plan)
+        return rows
+
+    def _compute(
+        self,
+        execution: DriverExecution,
+        key: _Key,
+        spark_sql: str,
+        inputs: Mapping[str, pa.Table],
+        most: int,
+    ) -> tuple[CachedPlan, pa.Table]:
+        """Run the program in the driver, from a plan that no other thread has."""
+        with self._lock:
+            entry = self._cache.get(key)
+            plan = entry.idle.pop() if entry and entry.idle else None
+        if plan is not None:
+            plan.put(execution, inputs)
+        else:
+            # it is planned with the rows in it
+            plan = plan_in_driver(self._session, spark_sql, inputs)
+        return plan, plan.run(execution, most)
+
+    def _job(self, spark_sql: str, inputs: Mapping[str, pa.Table], most: int) -> Result:
+        with self._lock:
+            self._as_jobs += 1
+        return _attempt(self._run_job, spark_sql, inputs, most)
+
+    def _run_job(self, spark_sql: str, inputs: Mapping[str, pa.Table], most: int) -> pa.Table:
+        """Run the program as a job, which ends once it has more rows than fit into `most` bytes."""
+        frame = plan_small(self._session, spark_sql, inputs)
+        fitting = min(_MOST_ROWS, most // max_width(len(frame.columns), inputs))
+        with tagged_jobs(self._session):
+            found = frame.limit(fitting + 1).toArrow()
+        if found.num_rows > fitting:
+            raise TooMuch(f"a result of more than {fitting:,} rows")
+        return found
+
+    def _note_fallback(self, key: _Key, failure: Exception) -> None:
+        """Run this program as a job from now on; log the reason for the first such program."""
+        with self._lock:
+            is_first = all(entry.is_cacheable for entry in self._cache.values())
+            self._cache[key] = _Entry(is_cacheable=False)
+        if is_first:
+            _LOG.warning(
+                "A small program runs as a Spark job, which takes longer than in the driver: %s",
+                text_of(failure).strip(),
+            )
+
+    @cached_property
+    def _most(self) -> int:
+        """How many plans are cached."""
+        return 0 if self._execution is None else max(1, self._execution.heap_bytes // HEAP_PER_PLAN)
+
+    @cached_property
+    def _threads(self) -> ThreadPool:
+        # daemon threads: they do not keep the process alive
+        return ThreadPool(min(MAX_THREADS, os.cpu_count() or 1))
+
+    def _key(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> _Key | None:
+        """The key of a plan in the cache; None if the program is not worth caching."""
+        if not inputs or sum(rows.nbytes for rows in inputs.values()) > _MAX_BYTES:
+            return None
+        return (spark_sql, *((name, rows.schema) for name, rows in inputs.items()))
+
+    def _is_cacheable(self, key: _Key) -> bool:
+        with self._lock:
+            entry = self._cache.get(key)
+            return entry is None or entry.is_cacheable
+
+    def __len__(self) -> int:
+        with self._lock:
+            return sum(len(entry.idle) for entry in self._cache.values())
+
+    def clear(self) -> None:
+        """Drop all plans."""
+        with self._lock:
+            self._cache.clear()
+
+    def _give_back(self, key: _Key, plan: CachedPlan) -> None:
+        with self._lock:
+            self._cache.setdefault(key, _Entry()).idle.append(plan)
+            count = sum(max(1, len(entry.idle)) for entry in self._cache.values())
+            while count > self._most:
+                # at random: stream tables take turns, so the least recently used plan is the next one needed
+                gone = self._cache.pop(random.choice(list(self._cache)))
+                count -= max(1, len(gone.idle))
+
+
+def _probe(session: SparkSession) -> tuple[DriverExecution | None, str | None]:
+    """Try to compute a program in the driver, once; if that fails, say why."""
+    trial = {"t": pa.table({"v": pa.array([1, 2], pa.int64())})}
+    try:
+        execution = DriverExecution.of(session)
+        plan = plan_in_driver(session, "select sum(v) as total from t", trial)
+        totals = []
+        for rows in (trial, {"t": pa.table({"v": pa.array([5], pa.int64())})}):
+            plan.put(execution, rows)
+            totals.append(plan.run(execution, UNBOUNDED).column("total").to_pylist())
+    except (Unavailable, GatewayError, PySparkException, SparkFailed) as failure:
+        return None, text_of(failure).strip()
+    if totals != [[3], [5]]:
+        return None, f"a trial on Spark {session.version} gave {totals} instead of [[3], [5]]"
+    return execution, None
+
+
+def max_width(columns: int, inputs: Mapping[str, pa.Table]) -> int:
+    """How many bytes a row of the result may have: no value occurs twice or is longer than in the inputs."""
+    longest = max((_longest(column) for rows in inputs.values() for column in rows.columns), default=0)
+    return columns * (PER_VALUE + longest)
+
+
+def _longest(column: pa.ChunkedArray) -> int:
+    if not pa.types.is_string(column.type):
+        return PER_VALUE
+    return int(pc.max(pc.binary_length(column)).as_py() or 0)
+
+
+def _attempt(compute: Callable[P, pa.Table], *given: P.args, **named: P.kwargs) -> Result:
+    try:
+        return compute(*given, **named)
+    except (PySparkException, SparkFailed, TooMuch) as failure:
+        return failure

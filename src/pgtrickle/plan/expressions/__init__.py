@@ -1,0 +1,13 @@
+"""Scalar expressions: how they are parsed and written, and what can be told from their text."""
+
+from pgtrickle.plan.expressions.expression import (
+    Expression,
+    all_of,
+    column,
+    conjuncts,
+    is_null,
+    raw,
+    readable,
+)
+
+__all__ = ["Expression", "all_of", "column", "conjuncts", "is_null", "raw", "readable"]

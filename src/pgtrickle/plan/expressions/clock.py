@@ -1,0 +1,62 @@
+"""Functions whose value changes as time passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from pgtrickle.plan.expressions.dialect import parsed, written
+from pgtrickle.plan.expressions.expression import Expression
+
+CLOCK = "⟨clock⟩"
+"""Stands in the SQL of a read for the time at the end of the window that is read."""
+
+_TYPES: dict[type[exp.Expr], str] = {
+    exp.CurrentTimestamp: "timestamptz",
+    exp.CurrentDate: "date",
+    exp.CurrentTime: "timetz",
+    exp.CurrentDatetime: "timestamp",
+    exp.Localtime: "time",
+    exp.Localtimestamp: "timestamp",
+}
+_NAMES = frozenset({"now", "transaction_timestamp", "statement_timestamp"})
+
+
+def clock_functions(queries: Iterable[str]) -> list[str]:
+    """The calls that read the clock, as they are written; none of what our parser cannot read."""
+    found: list[str] = []
+    for query in queries:
+        tree = parsed(query)
+        found += [written(node) for node in tree.walk() if _reads_clock(node)] if tree is not None else []
+    return list(dict.fromkeys(found))
+
+
+def has_clock(expression: Expression | None) -> bool:
+    """Whether the expression reads the clock."""
+    return expression is not None and any(_reads_clock(node) for node in expression.node.walk())
+
+
+def with_clock_marker(expression: Expression) -> Expression:
+    """The expression with the marker CLOCK wherever it reads the clock."""
+
+    def replace(node: exp.Expr) -> exp.Expr:
+        if not _reads_clock(node):
+            return node
+        kind = _TYPES.get(type(node), "timestamptz")
+        precision = node.args.get("this")
+        typed = f"{kind}({written(precision)})" if isinstance(precision, exp.Literal) else kind
+        return exp.Var(this=f"({CLOCK}::{typed})")
+
+    return Expression(expression.node.copy().transform(replace))
+
+
+def _reads_clock(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "age":
+        return len(node.expressions) == 1
+    return (isinstance(node, exp.Anonymous) and node.name.lower() in _NAMES) or type(node) in _TYPES
+
+
+def has_age(condition: Expression) -> bool:
+    """Whether the condition calls `age(x)`, which takes no other time than the clock's."""
+    return any(isinstance(n, exp.Anonymous) and n.name.lower() == "age" for n in condition.node.walk())

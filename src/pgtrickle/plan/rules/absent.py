@@ -1,0 +1,79 @@
+"""What a rule says where its operator has nothing of a kind: spelled out, so that no rule forgets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import Any
+
+from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.rules.needs import Binder, Needs
+from pgtrickle.plan.rules.provenance import FindReads, Holding, OpenChild
+from pgtrickle.plan.rules.rule import EarlyStop, Names, Pruner
+
+
+def no_obstacle(op: Operator) -> None:
+    """Spark evaluates it exactly."""
+
+
+def no_groups(op: Operator) -> None:
+    """It does not group rows."""
+
+
+def no_expressions(op: Operator) -> tuple[Expression, ...]:
+    """It evaluates no expression."""
+    return ()
+
+
+def no_spark_expressions(op: Operator) -> tuple[str, ...]:
+    """Spark computes nothing for it that `explain` would show."""
+    return ()
+
+
+def no_open_children(op: Operator) -> tuple[OpenChild, ...]:
+    """A further column of a child would change its rows, or would not pass through."""
+    return ()
+
+
+def no_reads(op: Operator, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+    """No reads are known to hold its values."""
+    return None
+
+
+def any_nullable(op: Operator, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+    """Each of its columns may be null."""
+    return True
+
+
+def never_unique(op: Operator, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+    """Nothing tells its rows apart."""
+    return False
+
+
+def no_row_key(op: Operator, ask: Callable[[Operator], tuple[str, ...] | None]) -> None:
+    """No columns are known to identify its rows."""
+
+
+def nothing_to_prune(op: Operator, names: Names, pruner: Pruner) -> Operator:
+    """It stays as it is."""
+    return op
+
+
+def nothing_to_bind(op: Operator, needs: Needs, binder: Binder) -> Operator:
+    """It needs nothing of anybody."""
+    return op
+
+
+def same_stop(op: Operator, stop: EarlyStop) -> tuple[EarlyStop, ...]:
+    """PostgreSQL may stop reading its children where it may stop reading it."""
+    return tuple(stop for _ in op.children)
+
+
+def same_nullable(op: Any, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+    """A column can be null where the child's can."""
+    return ask(op.child, name)
+
+
+def same_row_key(op: Any, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    """What identifies a row of the child identifies the row made of it."""
+    return ask(op.child)

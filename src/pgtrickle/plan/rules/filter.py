@@ -1,0 +1,83 @@
+"""Filter: the rows whose condition is true.
+
+w(row) = w of the child, if the condition is true of the row, else 0
+
+Kind: linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import replace
+
+from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions.nulls import excludes_null
+from pgtrickle.plan.lowering.exactness import require_exact
+from pgtrickle.plan.operators import Filter, Operator
+from pgtrickle.plan.rules.absent import no_groups, same_row_key, same_stop
+from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.linear import bind_child
+from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, Holding, same_columns
+from pgtrickle.plan.rules.region import region_sql
+from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Rule
+
+
+def label(op: Filter) -> str:
+    return f"filter {op.condition}"
+
+
+def spark_sql(op: Filter, needed: Names | None, lower: LowerToSpark) -> str:
+    return region_sql(op, op.names if needed is None else needed, lower)
+
+
+def obstacle(op: Filter) -> None:
+    require_exact(op.condition, op.child.columns)
+
+
+def postgres_sql(op: Filter, lower: Callable[[Operator], str]) -> str:
+    return f"select * from ({lower(op.child)}) as t where {op.condition.sql}"
+
+
+def held_by(op: Filter, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+    return find_reads(op.child, columns)
+
+
+def is_nullable(op: Filter, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+    return not excludes_null(op.condition, name) and ask(op.child, name)
+
+
+def is_unique(op: Filter, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+    return ask(op.child, names & op.child.names)
+
+
+def prune(op: Filter, names: Names, pruner: Pruner) -> Operator:
+    return replace(op, child=pruner.prune(op.child, names | op.condition.columns))
+
+
+def expressions(op: Filter) -> tuple[Expression, ...]:
+    return (op.condition,)
+
+
+def spark_expressions(op: Filter) -> tuple[str, ...]:
+    return (str(op.condition),)
+
+
+RULE = Rule(
+    label=label,
+    kind=lambda op: Kind.LINEAR,
+    bind=lambda op, needs, binder: bind_child(op, needs, binder, same_columns(op)),
+    spark_sql=spark_sql,
+    obstacle=obstacle,
+    postgres_sql=postgres_sql,
+    places=same_columns,
+    open_children=lambda op: FIRST_CHILD,
+    held_by=held_by,
+    is_nullable=is_nullable,
+    is_unique=is_unique,
+    row_key=same_row_key,
+    groups=no_groups,
+    prune=prune,
+    expressions=expressions,
+    spark_expressions=spark_expressions,
+    early_stops=same_stop,
+)

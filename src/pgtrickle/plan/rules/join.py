@@ -1,0 +1,93 @@
+"""Inner join: pairs of a left and a right row that match.
+
+w(l, r) = w(l) · w(r)   for matching pairs
+
+Kind: bilinear. A changed row of one side needs the rows of the other side that match it. Inner joins that
+hang together are bound and written as one region: see `passes/bind/region.py` and `region.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+
+from pgtrickle.plan.expressions.nulls import excludes_null
+from pgtrickle.plan.operators import Join, Nothing, Operator
+from pgtrickle.plan.rules.absent import no_groups, nothing_to_bind, same_stop
+from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.pairs import (
+    condition_label,
+    expressions,
+    obstacle,
+    postgres_condition,
+    prune_sides,
+    spark_expressions,
+)
+from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, Holding, OpenChild, Place
+from pgtrickle.plan.rules.region import region_sql
+from pgtrickle.plan.rules.rule import LowerToSpark, Names, Rule
+
+
+def label(op: Join) -> str:
+    return f"join {condition_label(op)}"
+
+
+def spark_sql(op: Join, needed: Names | None, lower: LowerToSpark) -> str:
+    return region_sql(op, op.names if needed is None else needed, lower)
+
+
+def postgres_sql(op: Join, lower: Callable[[Operator], str]) -> str:
+    left, right = lower(op.left), lower(op.right)
+    return f"select * from ({left}) as l join ({right}) as r on {postgres_condition(op)}"
+
+
+def places(op: Join) -> FindPlaces:
+    left = op.left.names
+    return lambda name: (Place(0 if name in left else 1, name),)
+
+
+def held_by(op: Join, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+    """Each side holds the values of its own columns, and each says whether there can be a pair."""
+    if any(isinstance(side, Nothing) for side in op.children):
+        return ()
+    sides = [find_reads(side, columns) for side in op.children if set(columns) <= side.names]
+    return next((found for found in sides if found is not None), None)
+
+
+def is_nullable(op: Join, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+    if any(name in pair for pair in op.on) or excludes_null(op.condition, name):
+        return False
+    return ask(op.left if name in op.left.names else op.right, name)
+
+
+def is_unique(op: Join, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+    """One side is known by its own columns, the other by its own and what they are equal to."""
+    left, right = names & op.left.names, names & op.right.names
+    if ask(op.left, left) and ask(op.right, right | {other for _, other in op.on}):
+        return True
+    return ask(op.right, right) and ask(op.left, left | {own for own, _ in op.on})
+
+
+def row_key(op: Join, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    left, right = ask(op.left), ask(op.right)
+    return None if left is None or right is None else (*left, *right)
+
+
+RULE = Rule(
+    label=label,
+    kind=lambda op: Kind.BILINEAR,
+    bind=nothing_to_bind,
+    spark_sql=spark_sql,
+    obstacle=obstacle,
+    postgres_sql=postgres_sql,
+    places=places,
+    open_children=lambda op: (OpenChild(0), OpenChild(1)),
+    held_by=held_by,
+    is_nullable=is_nullable,
+    is_unique=is_unique,
+    row_key=row_key,
+    groups=no_groups,
+    prune=prune_sides,
+    expressions=expressions,
+    spark_expressions=spark_expressions,
+    early_stops=same_stop,
+)

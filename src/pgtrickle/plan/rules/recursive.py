@@ -1,0 +1,102 @@
+"""Recursion: the rows of a base, and those that a step makes of them, again and again to the end.
+
+R = base ∪ step(R), the least such R; with UNION ALL each row as often as it is made
+
+Kind: whole. No key tells which rows a recursion reaches, so all rows of both terms are read at both ends, and
+PostgreSQL evaluates it. `Itself` stands for the rows of the step before; it has no rows anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pgtrickle.model.names import quoted
+from pgtrickle.plan.lowering.postgres_text import no_rows
+from pgtrickle.plan.operators import Itself, Operator, Recursive, Values
+from pgtrickle.plan.rules.absent import (
+    any_nullable,
+    never_unique,
+    no_expressions,
+    no_groups,
+    no_obstacle,
+    no_open_children,
+    no_reads,
+    no_row_key,
+    no_spark_expressions,
+    nothing_to_bind,
+    nothing_to_prune,
+    same_stop,
+)
+from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.needs import EVERYTHING, Binder, Needs
+from pgtrickle.plan.rules.positions import prune_nothing_off
+from pgtrickle.plan.rules.provenance import own_columns
+from pgtrickle.plan.rules.rule import Rule
+
+
+def label(op: Recursive) -> str:
+    return f"recursion {op.name}, union{' all' if op.is_all else ''} of its base and its step"
+
+
+def bind(op: Recursive, needs: Needs, binder: Binder) -> Operator:
+    """All rows of both terms."""
+    return op.with_children(tuple(binder.bind(child, (EVERYTHING,)) for child in op.children))
+
+
+def postgres_sql(op: Recursive, lower: Callable[[Operator], str]) -> str:
+    name, columns = quoted(op.name), ", ".join(quoted(c.name) for c in op.columns)
+    base, step = _term(op.base, lower), _term(_reading_itself(op.step, op.name), lower)
+    word = "union all" if op.is_all else "union"
+    return f"with recursive {name}({columns}) as ({base} {word} {step}) select * from {name}"
+
+
+def _term(op: Operator, lower: Callable[[Operator], str]) -> str:
+    return f"select {', '.join(quoted(c.name) for c in op.columns)} from ({lower(op)}) as t"
+
+
+def _reading_itself(op: Operator, name: str) -> Operator:
+    """The step that reads the recursion by name, which is known inside of it only, instead of `Itself`."""
+    if isinstance(op, Itself) and op.name == name:
+        return Values(f"select * from {quoted(name)}", op.columns)
+    return op.with_children(tuple(_reading_itself(child, name) for child in op.children))
+
+
+RULE = Rule(
+    label=label,
+    kind=lambda op: Kind.WHOLE,
+    bind=bind,
+    spark_sql=None,
+    obstacle=lambda op: "WITH RECURSIVE",
+    postgres_sql=postgres_sql,
+    places=own_columns,
+    open_children=no_open_children,
+    held_by=no_reads,
+    is_nullable=any_nullable,
+    is_unique=never_unique,
+    row_key=no_row_key,
+    groups=no_groups,
+    prune=prune_nothing_off,
+    expressions=no_expressions,
+    spark_expressions=no_spark_expressions,
+    early_stops=same_stop,
+)
+
+ITSELF = Rule(
+    label=lambda op: f"rows of {op.name} so far",
+    kind=lambda op: Kind.LINEAR,
+    bind=nothing_to_bind,
+    spark_sql=None,
+    obstacle=no_obstacle,
+    postgres_sql=lambda op, lower: no_rows(op.columns),
+    places=own_columns,
+    open_children=no_open_children,
+    held_by=no_reads,
+    is_nullable=any_nullable,
+    is_unique=never_unique,
+    row_key=no_row_key,
+    groups=no_groups,
+    prune=nothing_to_prune,
+    expressions=no_expressions,
+    spark_expressions=no_spark_expressions,
+    early_stops=same_stop,
+)

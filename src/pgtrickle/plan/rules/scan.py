@@ -1,0 +1,108 @@
+"""Scan: the rows of a source that satisfy a condition.
+
+w(row) = how often the source has it, if its condition is true
+
+Kind: linear. A scan becomes reads: the change of its source, and the rows that the needs look up.
+Its expressions are evaluated by PostgreSQL, on the rows of the table and on its change alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import replace
+
+from sqlglot import exp
+
+from pgtrickle.model.names import quoted
+from pgtrickle.model.source import PgType
+from pgtrickle.plan.carriers import carrier_of
+from pgtrickle.plan.expressions import Expression, raw
+from pgtrickle.plan.expressions.nulls import excludes_null
+from pgtrickle.plan.operators import Column, Operator, Scan, ScanColumn
+from pgtrickle.plan.rules.absent import (
+    no_groups,
+    no_obstacle,
+    no_open_children,
+    no_reads,
+    no_spark_expressions,
+    nothing_to_bind,
+    same_stop,
+)
+from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.provenance import own_columns
+from pgtrickle.plan.rules.rule import Names, Pruner, Rule
+
+
+def label(op: Scan) -> str:
+    where = f" where {op.condition}" if op.condition else ""
+    return f"scan {op.source.name} as {op.alias}{where}"
+
+
+def over_source(op: Scan, expression: Expression) -> str:
+    """An expression of a scan as SQL over the alias `t`."""
+    return expression.over(lambda name: "t." + quoted(op.source_column(name)))
+
+
+def postgres_sql(op: Scan, lower: Callable[[Operator], str]) -> str:
+    columns = ", ".join(f"{over_source(op, o.expression)} as {quoted(o.column.name)}" for o in op.outputs)
+    where = f" where {over_source(op, op.condition)}" if op.condition else ""
+    return f"select {columns} from {op.source.table.sql} as t{where}"
+
+
+def is_nullable(op: Scan, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+    expression = op.expression(name)
+    given = expression.column
+    if given is None:
+        return not isinstance(expression.node.unnest(), (exp.Literal, exp.Boolean))
+    is_nullable_there = op.source.columns[op.given.index(given)].is_nullable
+    return is_nullable_there and not excludes_null(op.condition, given)
+
+
+def is_unique(op: Scan, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+    given = {op.expression(name).column for name in names & op.names}
+    known = {op.source_column(name) for name in given if name is not None}
+    return any(known.issuperset(key) for key in op.source.keys)
+
+
+def row_key(op: Scan, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    given = {c.name: name for c, name in zip(op.source.columns, op.given, strict=True)}
+    keys = (tuple(given[name] for name in key) for key in op.source.keys)
+    return next((key for key in keys if op.names.issuperset(key)), None)
+
+
+def prune(op: Scan, names: Names, pruner: Pruner) -> Operator:
+    kept = tuple(output for output in op.outputs if output.column.name in names)
+    return replace(op, outputs=kept or (_presence(op),))
+
+
+def _presence(op: Scan) -> ScanColumn:
+    """That a row is there, and nothing of it: a column that the query does not name is not captured."""
+    name = op.outputs[0].column.name if op.outputs else op.alias
+    pg_type = PgType("integer", "integer", "b", "N")
+    return ScanColumn(Column(name, pg_type, carrier_of(pg_type)), Expression(raw("1")))
+
+
+def expressions(op: Scan) -> tuple[Expression, ...]:
+    condition = (op.condition,) if op.condition is not None else ()
+    return (*(output.expression for output in op.outputs), *condition)
+
+
+RULE = Rule(
+    label=label,
+    kind=lambda op: Kind.LINEAR,
+    bind=nothing_to_bind,
+    spark_sql=None,
+    obstacle=no_obstacle,
+    postgres_sql=postgres_sql,
+    places=own_columns,
+    open_children=no_open_children,
+    held_by=no_reads,
+    is_nullable=is_nullable,
+    is_unique=is_unique,
+    row_key=row_key,
+    groups=no_groups,
+    prune=prune,
+    expressions=expressions,
+    spark_expressions=no_spark_expressions,
+    early_stops=same_stop,
+)

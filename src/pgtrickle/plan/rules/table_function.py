@@ -1,0 +1,86 @@
+"""Table function: each row beside each row that a set-returning call gives for it.
+
+w(row, f) = w(row) · how often the call gives f for the row
+
+Kind: linear. Only PostgreSQL can run the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pgtrickle.model.names import quoted
+from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.operators import Operator, TableFunction
+from pgtrickle.plan.rules.absent import (
+    never_unique,
+    no_groups,
+    no_row_key,
+    no_spark_expressions,
+    same_stop,
+)
+from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.linear import bind_child
+from pgtrickle.plan.rules.provenance import (
+    FIRST_CHILD,
+    FindReads,
+    Holding,
+    further_columns,
+    reads_of_first_child,
+)
+from pgtrickle.plan.rules.rule import Names, Pruner, Rule
+
+
+def label(op: TableFunction) -> str:
+    return f"rows of {op.call}" + (f" where {op.condition}" if op.condition else "")
+
+
+def obstacle(op: TableFunction) -> str:
+    return str(op.call)
+
+
+def postgres_sql(op: TableFunction, lower: Callable[[Operator], str]) -> str:
+    names = ", ".join(quoted(c.name) for c in op.made)
+    ordinality = " with ordinality" if op.has_ordinality else ""
+    join = "left join lateral" if op.keeps_child else "join lateral"
+    on = op.condition.sql if op.condition else "true"
+    return f"select * from ({lower(op.child)}) as t {join} {op.call.sql}{ordinality} as f({names}) on {on}"
+
+
+def held_by(op: TableFunction, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+    return reads_of_first_child(op, columns, further_columns(op), find_reads)
+
+
+def is_nullable(op: TableFunction, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+    return name not in op.child.names or ask(op.child, name)
+
+
+def prune(op: TableFunction, names: Names, pruner: Pruner) -> Operator:
+    read = names | op.call.columns | (op.condition.columns if op.condition else frozenset())
+    return replace(op, child=pruner.prune(op.child, read & op.child.names))
+
+
+def expressions(op: TableFunction) -> tuple[Expression, ...]:
+    return (op.call, op.condition) if op.condition else (op.call,)
+
+
+RULE = Rule(
+    label=label,
+    kind=lambda op: Kind.LINEAR,
+    bind=lambda op, needs, binder: bind_child(op, needs, binder, further_columns(op)),
+    spark_sql=None,
+    obstacle=obstacle,
+    postgres_sql=postgres_sql,
+    places=further_columns,
+    open_children=lambda op: FIRST_CHILD,
+    held_by=held_by,
+    is_nullable=is_nullable,
+    is_unique=never_unique,
+    row_key=no_row_key,
+    groups=no_groups,
+    prune=prune,
+    expressions=expressions,
+    spark_expressions=no_spark_expressions,
+    early_stops=same_stop,
+)

@@ -1,0 +1,27 @@
+"""What one poll of the database found to be new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from pgtrickle.catalog.identity import Installation
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.stream_table import RelationId, StreamTableId
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What one look saw. `touched` gives the transactions that wrote to a source."""
+
+    now: datetime
+    snapshot: Frontier
+    redefined: frozenset[StreamTableId]
+    is_all_redefined: bool
+    touched: Mapping[RelationId, tuple[int, ...]]
+    requested: frozenset[StreamTableId]
+    refreshed_views: frozenset[StreamTableId]
+    is_draining: bool = False
+    cache_generation: int = 0
+    installation: Installation | None = None

@@ -1,0 +1,298 @@
+"""Polls the database, decides what is due, and hands units to the workers, on one connection.
+
+A dispatcher lives until its connection is lost or the sidecar stops. It never waits for a refresh or for
+definitions to be read: other threads do both and report through its inbox.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from queue import Empty, SimpleQueue
+
+from pgtrickle.capture.repair import ensure_parts
+from pgtrickle.catalog.alerts import alert
+from pgtrickle.catalog.identity import Installation
+from pgtrickle.model.errors import ConnectionFailed, CopiedDatabase, NotInstalled, PgTrickleError
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import StreamTableId
+from pgtrickle.pipeline.supply import SparkChange
+from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.scheduler.policy.definitions import Definitions, TableState
+from pgtrickle.scheduler.policy.falling_behind import episodes
+from pgtrickle.scheduler.policy.state import SchedulerState
+from pgtrickle.scheduler.policy.tick import Tick
+from pgtrickle.scheduler.policy.units import Unit, units
+from pgtrickle.scheduler.policy.urgency import group_urgency
+from pgtrickle.scheduler.service.falling_behind_alerts import note_episodes
+from pgtrickle.scheduler.service.load_definitions import load_definitions
+from pgtrickle.scheduler.service.pending_changes import pending
+from pgtrickle.scheduler.service.poll import poll
+from pgtrickle.scheduler.service.unit_refresh import RefreshEvent, UnitResult, refresh_unit
+from pgtrickle.scheduler.service.vitals import Vitals
+from pgtrickle.scheduler.service.wakeups import Wakeups
+from pgtrickle.scheduler.service.worker_pool import WorkerPool
+
+STALE_SECONDS = 10.0
+"""A sidecar that has not polled for longer may have missed rows that were truncated, and starts over."""
+SLOW_MILLISECONDS = 1000.0
+"""A stream table whose last refresh took longer is a unit of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redefined:
+    """Definitions that were read again; None for stream tables that were dropped."""
+
+    definitions: Definitions
+    states: dict[StreamTableId, TableState | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Stream tables that have unseen changes up to a snapshot."""
+
+    tables: frozenset[StreamTableId]
+    snapshot: Frontier
+
+
+@dataclass(slots=True)
+class Dispatcher:
+    """Used by the thread of the loop only. `wake` is set whenever the inbox gets a message."""
+
+    engine: Engine
+    connection: Connection
+    on_event: Callable[[RefreshEvent], None]
+    vitals: Vitals
+    worker_pool_size: int
+    max_errors: int
+    wake: threading.Event
+    wakeups: Wakeups = field(default_factory=Wakeups)
+    seen: Frontier | None = None
+    _inbox: SimpleQueue[UnitResult | Redefined | Behind | SparkChange | PgTrickleError] = field(
+        default_factory=SimpleQueue
+    )
+    _state: SchedulerState = field(init=False)
+    _workers: WorkerPool = field(init=False)
+    _initiated_by: dict[Unit, str] = field(default_factory=dict)
+    _milliseconds: dict[StreamTableId, float] = field(default_factory=dict)
+    _polled_at: float = field(init=False)
+    _now: datetime = field(init=False)
+    _installation: Installation = field(init=False)
+    _is_draining: bool = False
+    _redefining: threading.Thread | None = None
+    _to_redefine: set[StreamTableId] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        # a poll reads the tables that writers touch, so they must exist
+        ensure_parts(self.connection)
+        # polls notice changes from here on; the buffers are asked for those before
+        tick = poll(self.connection, None, has_views=False)
+        assert tick.installation is not None
+        self._installation = tick.installation
+        self.engine.has_moved(tick.installation)
+        definitions, states = load_definitions(self.connection)
+        self._state = SchedulerState(Definitions.of(definitions.values()), states)
+        self._state.mark_behind(*pending(self.connection, self._state.definitions))
+        self.seen, self._now, self._polled_at = tick.snapshot, tick.now, time.monotonic()
+        self._workers = WorkerPool(self.worker_pool_size, self._work, self._clock)
+        self.engine.supply.on_change = self.report
+
+    @property
+    def definitions(self) -> Definitions:
+        """The stream tables as they are known now."""
+        return self._state.definitions
+
+    def tick(self) -> None:
+        """Read the inbox, poll once, and give the workers what is due."""
+        self._read_inbox()
+        self._poll()
+        self._dispatch()
+
+    def handle_inbox(self) -> None:
+        """The same without a poll: a message may have made something due."""
+        self._read_inbox()
+        self._dispatch()
+
+    def seconds_since_poll(self) -> float:
+        """How long ago the last poll was."""
+        return time.monotonic() - self._polled_at
+
+    def seconds_to_timer(self, most: float) -> float:
+        """Seconds until time alone may make something due, at most `most`."""
+        timer = self._state.next_timer()
+        return most if timer is None else max(0.0, min(most, (timer - self._clock()).total_seconds()))
+
+    def is_idle(self) -> bool:
+        """Whether nothing is running, queued or in the inbox."""
+        return self._inbox.empty() and not self._state.running and self._redefining is None
+
+    def workload(self) -> dict[str, int]:
+        """The number of workers, of busy workers, and of queued units."""
+        workers = self._workers
+        return {"workers": workers.limit, "busy": workers.busy(), "queued": workers.queued()}
+
+    def behind(self) -> int:
+        """How many stream tables have unseen changes."""
+        return self._state.behind()
+
+    def report(self, message: Redefined | Behind | UnitResult | SparkChange | PgTrickleError) -> None:
+        """Put a message into the inbox, from any thread."""
+        self._inbox.put(message)
+        self.wake.set()
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Start nothing more and wait for running units; returns whether they ended in time."""
+        return self._workers.close(timeout)
+
+    def _clock(self) -> datetime:
+        return self._now + timedelta(seconds=self.seconds_since_poll())
+
+    def _poll(self) -> None:
+        if self.seconds_since_poll() > STALE_SECONDS:
+            raise ConnectionFailed(
+                "the sidecar has not polled the database for too long", hint="it starts over"
+            )
+        started = time.perf_counter()
+        tick = poll(self.connection, self.seen, has_views=self.definitions.has_views)
+        self.seen, self._now, self._polled_at = tick.snapshot, tick.now, time.monotonic()
+        self._is_draining = tick.is_draining
+        self._check_installation(tick)
+        self.engine.notice_generation(tick.cache_generation)
+        self.wakeups.touched(tick.touched)
+        self._redefine(tick)
+        self._state.apply_tick(tick)
+        self.vitals.note_tick((time.perf_counter() - started) * 1000)
+
+    def _check_installation(self, tick: Tick) -> None:
+        """Raise if this is another server, whose transaction ids may differ, or a copy of the database."""
+        if tick.installation == self._installation:
+            return
+        assert tick.installation is not None
+        self.engine.has_moved(tick.installation)
+        raise ConnectionFailed(
+            "the address leads to another server now, or to a promoted standby",
+            hint="the sidecar starts over",
+        )
+
+    def _read_inbox(self) -> None:
+        while True:
+            try:
+                message = self._inbox.get_nowait()
+            except Empty:
+                return
+            match message:
+                case UnitResult():
+                    self._finish(message)
+                case Redefined():
+                    self._redefining = None
+                    self._state.replace_definitions(message.definitions, message.states)
+                    self._state.redefining -= message.states.keys() - self._to_redefine
+                case Behind():
+                    self._state.mark_behind(message.tables, message.snapshot)
+                case SparkChange():
+                    self._tell_of_spark(message)
+                case PgTrickleError():
+                    raise message
+
+    def _tell_of_spark(self, change: SparkChange) -> None:
+        """Report it once, as an event and as an alert."""
+        alert(self.connection, "spark_lost" if change.lost else "spark_returned", message=change.text)
+        name, now = RelationName("", ""), datetime.now(UTC)
+        if change.lost is not None:
+            self.on_event(RefreshEvent(name, now, error=change.lost))
+        else:
+            self.on_event(RefreshEvent(name, now, note=change.text))
+
+    def _finish(self, done: UnitResult) -> None:
+        self._initiated_by.pop(done.unit, None)
+        for table in done.unit.tables:
+            definition = self.definitions.tables.get(table)
+            if definition is not None and definition.name in done.milliseconds:
+                self._milliseconds[table] = done.milliseconds[definition.name]
+        self._state.finish(done.unit.tables, done.states, done.left_out, self._clock())
+        found = episodes(self._state.candidates(done.unit.tables))
+        note_episodes(self.connection, found)
+        self._state.note_episodes(found)
+
+    def _dispatch(self) -> None:
+        if self._is_draining:
+            return
+        now = self._clock()
+        chosen = self._state.take_due(now)
+        if not chosen:
+            return
+        submitted = []
+        for unit in units(chosen, self.definitions.graph, slow=self._slow(chosen)):
+            if self._waits_for_spark(unit):
+                self._state.postpone(unit.tables, now)
+                continue
+            self._state.running.update(unit.tables)
+            is_asked = any(map(self._state.is_requested, unit.tables))
+            self._initiated_by[unit] = "manual" if is_asked else "scheduler"
+            submitted.append((unit, group_urgency(self._state.candidates(unit.tables), now)))
+        self._workers.submit(submitted)
+
+    def _waits_for_spark(self, unit: Unit) -> bool:
+        """Whether a unit needs Spark while there is none, or while its tables must not use it."""
+        supply = self.engine.supply
+        if supply.why_waiting is not None and any(map(self.engine.needs_spark, unit.tables)):
+            return True
+        return all(
+            supply.is_isolated(table) and self._state.only_needs_reload(table) for table in unit.tables
+        )
+
+    def _slow(self, tables: tuple[StreamTableId, ...]) -> set[StreamTableId]:
+        """Those that load all of their rows, or whose last refresh took long."""
+        states = self._state.states
+        return {
+            table
+            for table in tables
+            if not states[table].is_populated
+            or states[table].needs_reinit
+            or self._milliseconds.get(table, 0.0) >= SLOW_MILLISECONDS
+        }
+
+    def _work(self, unit: Unit) -> None:
+        """Run in a thread of the worker pool."""
+        try:
+            by = self._initiated_by.get(unit, "scheduler")
+            self.report(refresh_unit(self.engine, unit, by, self.on_event, self.vitals, self.max_errors))
+        except (ConnectionFailed, CopiedDatabase, NotInstalled) as refusal:
+            self.report(refusal)
+        except Exception as error:
+            # the loop must know, or these tables would count as running for ever
+            broken = ConnectionFailed(
+                f"a worker failed: {type(error).__name__}: {error}", hint="the sidecar starts over"
+            )
+            broken.__cause__ = error
+            self.report(broken)
+
+    def _redefine(self, tick: Tick) -> None:
+        """Read changed definitions in a thread of their own."""
+        if tick.is_all_redefined:
+            self._to_redefine |= self.definitions.tables.keys()
+        self._to_redefine |= tick.redefined
+        self._state.redefining |= tick.redefined
+        if self._to_redefine and self._redefining is None:
+            ids, self._to_redefine = frozenset(self._to_redefine), set()
+            self._redefining = threading.Thread(
+                target=self._read_definitions, args=(ids, self.definitions), name="definitions", daemon=True
+            )
+            self._redefining.start()
+
+    def _read_definitions(self, ids: frozenset[StreamTableId], known: Definitions) -> None:
+        try:
+            with self.engine.connection() as connection:
+                present, states = load_definitions(connection, sorted(ids))
+            self.report(Redefined(known.replaced(ids, present), {i: states.get(i) for i in ids}))
+        except (DatabaseError, PgTrickleError) as error:
+            self.report(
+                ConnectionFailed(
+                    f"definitions cannot be read: {str(error).strip()}", hint="it is tried again"
+                )
+            )

@@ -1,0 +1,47 @@
+"""Records a failed refresh: it is retried later, or waits for a person."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pgtrickle.catalog.outcomes import mark_error, record_failure
+from pgtrickle.catalog.repairs import Cause
+from pgtrickle.model.errors import Diverged, RightLost, SourceChanged, UnsupportedQuery
+from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS
+from pgtrickle.model.stream_table import Action
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.refresh.announcing import announce_failed
+from pgtrickle.refresh.diverging import note_divergence
+from pgtrickle.refresh.story import Failure
+from pgtrickle.scheduler.policy.backoff import retry_delays
+
+
+def note_failure(
+    connection: Connection,
+    failure: Failure,
+    started: datetime,
+    initiated_by: str,
+    max_errors: int = MAX_CONSECUTIVE_ERRORS.default,
+) -> None:
+    """Record a failure in a transaction of its own; `max_errors` in a row suspend the stream table."""
+    table, error = failure.table, failure.error
+    if isinstance(error, Diverged) and not table.repairs_itself:
+        with connection.transaction():
+            note_divergence(connection, table, error, Cause.DIVERGED, initiated_by)
+        mark_error(connection, table.id, str(error), initiated_by=initiated_by)
+    elif isinstance(error, (SourceChanged, UnsupportedQuery, RightLost)):
+        # a retry cannot help; changing the query or the source can
+        mark_error(connection, table.id, str(error), initiated_by=initiated_by)
+    else:
+        action = Action(table.effective_mode.value) if table.effective_mode else Action.REINITIALIZE
+        record_failure(
+            connection,
+            table.id,
+            str(error),
+            action=action,
+            started_at=started,
+            initiated_by=initiated_by,
+            delays=retry_delays(max_errors),
+        )
+    announce_failed(connection, table, error)
+    connection.commit()

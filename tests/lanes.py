@@ -1,0 +1,128 @@
+"""`python -m tests.lanes fast|test|all`: run a lane in parts, two at a time, and fail if one of them fails.
+
+The parts of a lane are separate runs of pytest. Each has its own server and Spark, and together they cover
+the lane: what one part selects, another one excludes by the same mark or path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+from tests.fixtures.lanes import Lane
+
+LONG_FUZZ_SECONDS: Final = 600
+END_TO_END: Final = "tests/end_to_end"
+AT_A_TIME: Final = min(2, os.cpu_count() or 1)
+"""A part keeps one core busy, and has a JVM of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run of pytest."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a part ended, and what pytest counted."""
+
+    part: Part
+    exit_code: int
+    counts: Counter[str]
+
+
+# the longest first, so that the last ones to run are short
+LANES: Final[dict[Lane, tuple[Part, ...]]] = {
+    Lane.FAST: (
+        Part("on the server", ("-m", "database")),
+        Part("without a server", ("-m", "not database")),
+    ),
+    Lane.TEST: (
+        Part("end-to-end on Spark", (END_TO_END, "-m", "spark")),
+        Part("others on Spark", (f"--ignore={END_TO_END}", "-m", "spark")),
+        Part("without Spark", ("-m", "not spark")),
+        Part("light, through PgBouncer", ("-m", "light", "--through", "pgbouncer")),
+        Part("light, in pooler compatibility mode", ("-m", "light", "--compatible")),
+    ),
+    Lane.ALL: (
+        Part("PostgreSQL 18", (f"--fuzz-seconds={LONG_FUZZ_SECONDS}", "--pg=18")),
+        Part("PostgreSQL 15", (f"--fuzz-seconds={LONG_FUZZ_SECONDS}", "--pg=15")),
+        Part("end-to-end, through PgBouncer", (END_TO_END, "--through", "pgbouncer")),
+        Part("light, in pooler compatibility mode", ("-m", "light", "--compatible")),
+    ),
+}
+
+_SUMMARY: Final = re.compile(r"^=+ (.*) in [0-9.]+s\b.*=+$")
+_COUNT: Final = re.compile(r"(\d+) (\w+)")
+_SINGULAR: Final = {"error": "errors", "warning": "warnings"}
+
+
+def counts_of(output: str) -> Counter[str]:
+    """What the closing line of a run of pytest counts; nothing if it has none."""
+    lines = [found[1] for line in output.splitlines() if (found := _SUMMARY.match(line))]
+    pairs = _COUNT.findall(lines[-1]) if lines else []
+    return Counter({_SINGULAR.get(what, what): int(number) for number, what in pairs})
+
+
+def summary(results: list[Result], seconds: float) -> str:
+    """One closing line for all parts, in the form of pytest's own."""
+    total: Counter[str] = sum((result.counts for result in results), Counter())
+    # a part that broke off has no closing line
+    total["errors"] += sum(1 for result in results if result.exit_code and not _tells_why(result))
+    order = ("failed", "errors", "passed", "skipped", "xfailed", "deselected", "warnings")
+    said = ", ".join(f"{total[what]} {what}" for what in order if total[what])
+    line = f" {said or 'no tests ran'} in {seconds:.2f}s "
+    return line.center(max(80, len(line) + 6), "=")
+
+
+def _tells_why(result: Result) -> bool:
+    return bool(result.counts["failed"] or result.counts["errors"])
+
+
+def _run(lane: Lane, part: Part, printing: Lock) -> Result:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        f"--lane={lane.value}",
+        "-p",
+        "no:cacheprovider",
+        *part.arguments,
+    ]
+    with printing:
+        _say(f"{part.name}: started")
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    with printing:
+        _say(f"\n{part.name}:\n{done.stdout}")
+    return Result(part, done.returncode, counts_of(done.stdout))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def main(lane: Lane) -> int:
+    """Run a lane; zero if all of its parts have passed."""
+    began, printing = time.monotonic(), Lock()
+    with ThreadPoolExecutor(AT_A_TIME) as workers:
+        results = list(workers.map(lambda part: _run(lane, part, printing), LANES[lane]))
+    for result in results:
+        _say(f"{result.part.name}: {'failed' if result.exit_code else 'passed'}")
+    _say(summary(results, time.monotonic() - began))
+    return int(any(result.exit_code for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Lane(sys.argv[1])))
