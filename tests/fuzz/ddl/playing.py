@@ -58,7 +58,7 @@ STREAM_TABLES: Final = {
 REFUSALS: Final = re.compile(
     r"volatile|row-level security|may not|permission denied|would run code|does not have the columns|inherit"
     r"|was altered|lost its trigger|has another|guard|reads? (itself|a table)|declare|renamed|is now called"
-    r"|privilege|not trusted|columns? ",
+    r"|privilege|not trusted|is unlogged|columns? ",
     re.IGNORECASE,
 )
 

@@ -88,7 +88,7 @@ as $$
 $$;
 
 -- type_content: everything that decides what a value of the type is and how it is checked. Its name is in what was
--- compiled for the query.
+-- compiled for the query. An attribute that was dropped and added again has another number, and no values.
 -- A default and whether a constraint was validated do not: no value that is there changes with them.
 create or replace function pgtrickle_internal.type_content(type_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
@@ -100,8 +100,8 @@ as $$
             t.typsend::oid::bigint, t.typreceive::oid::bigint),
         'labels', (select coalesce(jsonb_agg(e.enumlabel order by e.enumsortorder), '[]') from pg_enum e
             where e.enumtypid = t.oid),
-        'attributes', (select coalesce(jsonb_agg(jsonb_build_array(a.attname, a.atttypid::bigint, a.atttypmod,
-                a.attcollation::bigint) order by a.attnum), '[]')
+        'attributes', (select coalesce(jsonb_agg(jsonb_build_array(a.attnum, a.attname, a.atttypid::bigint,
+                a.atttypmod, a.attcollation::bigint) order by a.attnum), '[]')
             from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped),
         'constraints', (select coalesce(jsonb_agg(jsonb_build_array(k.conname, k.contype,
                 regexp_replace(k.conbin::text, ':location -?\d+', '', 'g')) order by k.conname), '[]')
