@@ -21,6 +21,7 @@ from tests.fixtures.lanes import Lane
 
 LONG_FUZZ_SECONDS: Final = 600
 END_TO_END: Final = "tests/end_to_end"
+PLAN: Final = "tests/plan"
 AT_A_TIME: Final = min(2, os.cpu_count() or 1)
 """A part keeps one core busy, and has a JVM of its own."""
 
@@ -45,7 +46,8 @@ class Result:
 # the longest first, so that the last ones to run are short
 LANES: Final[dict[Lane, tuple[Part, ...]]] = {
     Lane.FAST: (
-        Part("on the server", ("-m", "database")),
+        Part("on the server", (f"--ignore={PLAN}", "-m", "database")),
+        Part("plans on the server", (PLAN, "-m", "database")),
         Part("without a server", ("-m", "not database")),
     ),
     Lane.TEST: (

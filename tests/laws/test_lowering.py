@@ -15,6 +15,7 @@ from pgtrickle.plan.reads import AGAIN, WEIGHT, Read, Role
 from pgtrickle.plan.restriction import EVERYTHING, Binding
 from pgtrickle.plan.restriction.reading import inputs_of
 from pgtrickle.postgres.arrow import arrow_schema
+from tests.fixtures.lanes import examples
 from tests.laws.checking import GIVEN, clocked, truths
 from tests.laws.ends import LOWERINGS, Rows, both_ends, change, end
 from tests.laws.needs import needs
@@ -28,7 +29,7 @@ def test_the_laws_know_every_operator_that_spark_computes():
     assert {*LOWERINGS, Leaf, Answer} == set(_LOWERINGS)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(op=trees(), is_first=st.booleans(), changed=supersets)
 def test_a_weight_is_taken_of_the_reads_that_have_one(op, is_first, changed):
     bound, reads = Binding(changed).program(op, (EVERYTHING,) if is_first else ())
@@ -54,7 +55,7 @@ def listed(found: pa.Table) -> Rows:
 
 
 law = settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

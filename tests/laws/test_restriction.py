@@ -18,6 +18,7 @@ from pgtrickle.plan.reads import Read, ReadKind
 from pgtrickle.plan.restriction import Binding
 from pgtrickle.plan.restriction.passing import padded
 from pgtrickle.plan.restriction.tracing import traced
+from tests.fixtures.lanes import examples
 from tests.laws.checking import GIVEN, truths
 from tests.laws.ends import both_ends
 from tests.laws.needs import needs
@@ -28,7 +29,7 @@ from tests.laws.sources import BOOLEAN, SOURCES, source, supersets, used, worlds
 from tests.laws.trees import trees
 from tests.laws.zsets import World
 
-law = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @law
