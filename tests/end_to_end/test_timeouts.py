@@ -42,6 +42,7 @@ def active(admin: psycopg.Connection) -> int:
     return int(row[0])
 
 
+@pytest.mark.light
 def test_a_query_that_runs_on_in_postgresql_is_cancelled_and_the_error_says_what_ran(
     orders, stream_table, app, admin, engine
 ):
@@ -69,7 +70,6 @@ def test_a_query_that_runs_on_in_postgresql_is_cancelled_and_the_error_says_what
     assert standing(engine.dsn, table.name).consecutive_errors == 0
 
 
-@pytest.mark.light
 def test_an_apply_that_waits_for_ever_is_cancelled_and_nothing_is_half_applied(
     orders, stream_table, app, engine, database
 ):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import Aggregate, GroupKey, Join, Mark, Operator, OuterJoin
 from pgtrickle.plan.passes.bind import Binding
+from tests.fixtures.lanes import examples
 from tests.laws.checking import check
 from tests.laws.needs import needs
 from tests.laws.parts import Names, call, calls, integers, result, scan
@@ -46,7 +47,7 @@ def met_groups(draw: st.DrawFn) -> Operator:
     return draw(placements(op))
 
 
-@settings(law, max_examples=400)
+@settings(law, max_examples=examples(400))
 @given(data=st.data(), op=met_groups(), more=supersets)
 def test_what_is_completed_only_if_met_keeps_the_laws(data, op, more):
     check(op, data.draw(worlds(used(op))), more, data.draw(needs(op)))
