@@ -47,7 +47,7 @@ _WORDS = re.compile(
 
 
 def clock_functions(queries: Iterable[str]) -> list[str]:
-    """The calls that read the clock, as they are written; words that may be one where our parser cannot read."""
+    """The calls that read the clock, as written; words that may be one where our parser cannot read."""
     found: list[str] = []
     for query in queries:
         try:
