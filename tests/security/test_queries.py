@@ -174,3 +174,18 @@ def test_a_better_fitting_function_elsewhere_is_not_found(attack):
     attack.run(f"update {T} set word = 'x' || word")
     assert attack.refresh() is None
     assert attack.succeeded() == []
+
+
+@pytest.mark.parametrize(("last", "follows_clock"), [("id", False), ("extract(year from now())::int", True)])
+def test_a_query_too_deep_for_our_parser_is_recomputed_with_the_reason(attack, last, follows_clock):
+    """PostgreSQL nests deeper than Python does; no worker breaks for it."""
+    deep = "(" * 400 + last + " + 1)" * 400
+    attack.mallory.execute(
+        "select pgtrickle.create_stream_table('mallory.st', %s, schedule => null)",
+        (f"select {deep} as x from {T}",),
+    )
+    assert attack.refresh() is None
+    assert attack.admin.execute(
+        "select effective_refresh_mode, downgrade_reason ~ 'MAX_DEPTH', follows_clock"
+        " from pgtrickle.pgt_stream_tables"
+    ).fetchone() == ("FULL", True, follows_clock)
