@@ -11,7 +11,7 @@ from pgtrickle.plan.analysis.context import Context, Definition, Typer
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.analysis.query import analyse
 from pgtrickle.plan.expressions.clock import has_clock
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.following import Following
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.plan.operators import Operator, Scan
@@ -52,7 +52,7 @@ def _compile(definition: Definition, context: Context) -> Compiled:
 def regenerate(query: str, limits: QueryLimits = USUAL_LIMITS) -> str:
     """The query as our parser understood it; PostgreSQL must find it the same as the original."""
     try:
-        return written(parse(query, limits))
+        return to_sql(parse(query, limits))
     except RecursionError:
         raise limits.exceeded("max_depth") from None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from pgtrickle.plan.expressions.dialect import parsed, written
+from pgtrickle.plan.expressions.dialect import parse_or_none, to_sql
 from pgtrickle.plan.expressions.expression import Expression
 
 CLOCK = "⟨clock⟩"
@@ -27,8 +27,8 @@ def clock_functions(queries: Iterable[str]) -> list[str]:
     """The calls that read the clock, as they are written; none of what our parser cannot read."""
     found: list[str] = []
     for query in queries:
-        tree = parsed(query)
-        found += [written(node) for node in tree.walk() if _reads_clock(node)] if tree is not None else []
+        tree = parse_or_none(query)
+        found += [to_sql(node) for node in tree.walk() if _reads_clock(node)] if tree is not None else []
     return list(dict.fromkeys(found))
 
 
@@ -45,7 +45,7 @@ def with_clock_marker(expression: Expression) -> Expression:
             return node
         kind = _TYPES.get(type(node), "timestamptz")
         precision = node.args.get("this")
-        typed = f"{kind}({written(precision)})" if isinstance(precision, exp.Literal) else kind
+        typed = f"{kind}({to_sql(precision)})" if isinstance(precision, exp.Literal) else kind
         return exp.Var(this=f"({CLOCK}::{typed})")
 
     return Expression(expression.node.copy().transform(replace))
