@@ -11,7 +11,7 @@ from pgtrickle.plan.aggregates import is_zero_over_no_rows
 from pgtrickle.plan.analysis.calls import Calls, require_known_over_no_rows
 from pgtrickle.plan.analysis.columns import result_column
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.functions_in import is_aggregate, is_grouping, window_parts
+from pgtrickle.plan.analysis.function_kinds import is_aggregate, is_grouping, window_parts
 from pgtrickle.plan.analysis.grouping_sets import Bits, count_of_rows
 from pgtrickle.plan.analysis.row_order import RowOrder
 from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown

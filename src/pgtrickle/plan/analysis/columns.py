@@ -8,7 +8,7 @@ from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.functions_in import require_no_sets
+from pgtrickle.plan.analysis.function_kinds import require_no_sets
 from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
 from pgtrickle.plan.carriers import carrier_of, decimal
 from pgtrickle.plan.expressions import Expression, column

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from pgtrickle.plan.analysis.aggregate_levels import belongs_to, calls_of
 from pgtrickle.plan.analysis.aggregation import Grouping
 from pgtrickle.plan.analysis.block import Surroundings
 from pgtrickle.plan.analysis.correlation import correlation_keys
-from pgtrickle.plan.analysis.functions_in import is_aggregate
+from pgtrickle.plan.analysis.function_kinds import is_aggregate
 from pgtrickle.plan.analysis.grouping_sets import (
     GroupingSets,
     grouping_sets,
@@ -19,7 +20,6 @@ from pgtrickle.plan.analysis.grouping_sets import (
     require_distinct_keys,
     tell_keys_apart,
 )
-from pgtrickle.plan.analysis.levels import belongs_to, calls_of
 from pgtrickle.plan.analysis.row_order import NO_ORDER, RowOrder
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.aggregates import OrderEffect, aggregate_of
-from pgtrickle.plan.analysis.functions_in import bare_call
+from pgtrickle.plan.analysis.function_kinds import bare_call
 from pgtrickle.plan.analysis.row_order import OrderItem, RowOrder
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.expressions.dialect import to_sql

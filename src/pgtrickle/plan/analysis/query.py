@@ -9,14 +9,14 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.domains import place_domain
-from pgtrickle.plan.analysis.expanding import with_expanded_keys
 from pgtrickle.plan.analysis.from_clause import relations_of
-from pgtrickle.plan.analysis.functions_in import has_aggregates
+from pgtrickle.plan.analysis.function_kinds import has_aggregates
 from pgtrickle.plan.analysis.grouping import Groups, Rows, lift_calls
 from pgtrickle.plan.analysis.ordering import cut_of, cut_rows, order_item
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.analysis.select_list import select_outputs
 from pgtrickle.plan.analysis.set_operations import set_operation
+from pgtrickle.plan.analysis.set_returning import with_expanded_keys
 from pgtrickle.plan.analysis.subqueries import Attachments
 from pgtrickle.plan.analysis.table_functions import values_block
 from pgtrickle.plan.analysis.windows import inline_windows

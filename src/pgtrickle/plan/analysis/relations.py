@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Domain, Outputs, Surroundings
 from pgtrickle.plan.analysis.disjunctions import is_true
-from pgtrickle.plan.analysis.joining import join_tree
+from pgtrickle.plan.analysis.join_order import join_tree
 from pgtrickle.plan.analysis.row_order import NO_ORDER, RowOrder, order_of_several
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments

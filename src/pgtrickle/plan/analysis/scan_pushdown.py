@@ -10,7 +10,7 @@ from sqlglot import exp
 from pgtrickle.model.carrier import Carrier
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.functions_in import require_no_sets
+from pgtrickle.plan.analysis.function_kinds import require_no_sets
 from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, verbatim
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.expressions.nulls import is_strict

@@ -8,12 +8,12 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Block, Outputs, Surroundings
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.expanding import Expansion, expand
-from pgtrickle.plan.analysis.functions_in import set_functions
+from pgtrickle.plan.analysis.function_kinds import set_functions
 from pgtrickle.plan.analysis.grouping import Rows
 from pgtrickle.plan.analysis.ordering import cut_of, cut_rows, distinct, first_of_each, order_item
 from pgtrickle.plan.analysis.row_order import OrderItem, RowOrder
 from pgtrickle.plan.analysis.scope import has_subquery
+from pgtrickle.plan.analysis.set_returning import Expansion, expand
 from pgtrickle.plan.analysis.windows import Windows
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.expressions.dialect import to_sql

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from pgtrickle.plan.analysis.aggregate_levels import check_levels
 from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.condition_pushdown import restrict
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.domains import over_domain
-from pgtrickle.plan.analysis.levels import check_levels
 from pgtrickle.plan.analysis.marks import (
     Comparison,
     attach_mark,
@@ -23,7 +23,7 @@ from pgtrickle.plan.analysis.marks import (
 )
 from pgtrickle.plan.analysis.scalars import attach_row, attach_total, may_be_several
 from pgtrickle.plan.analysis.scope import Scope, check_whole_rows, has_subquery
-from pgtrickle.plan.analysis.simplifying import as_aggregate, for_existence, for_membership
+from pgtrickle.plan.analysis.subquery_forms import as_aggregate, for_existence, for_membership
 from pgtrickle.plan.expressions import Expression, all_of, conjuncts
 from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.operators import Operator

@@ -7,7 +7,7 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.columns import as_column, type_over
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.correlation import correlation_keys
-from pgtrickle.plan.analysis.functions_in import bare_call
+from pgtrickle.plan.analysis.function_kinds import bare_call
 from pgtrickle.plan.analysis.order_in_calls import window_in_order
 from pgtrickle.plan.analysis.row_order import RowOrder, items_over
 from pgtrickle.plan.carriers import carrier_of

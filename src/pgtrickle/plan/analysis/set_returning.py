@@ -15,7 +15,7 @@ from pgtrickle.model.errors import CommandRefused
 from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.columns import type_over
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.functions_in import bare_call, is_set_function, set_functions
+from pgtrickle.plan.analysis.function_kinds import bare_call, is_set_function, set_functions
 from pgtrickle.plan.analysis.row_order import NO_ORDER, OrderItem, RowOrder
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.analysis.table_functions import table_function
