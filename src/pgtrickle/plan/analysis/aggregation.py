@@ -48,7 +48,7 @@ class Grouping:
         self.calls = Calls(child, order, self._pushdown, context)
 
     def operator(self) -> Aggregate:
-        """The aggregate with all that was collected."""
+        """The aggregate with the keys and calls collected so far."""
         keys, calls = tuple(self._keys.values()), self.calls.all
         return Aggregate(
             self._pushdown.operator, keys, calls if keys or calls else (count_of_rows(self._context),)

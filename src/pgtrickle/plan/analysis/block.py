@@ -53,7 +53,7 @@ class Domain:
 class Surroundings:
     """What a block finds around it: outer columns, WITH queries, and the analysis itself.
 
-    Nobody reads the rows of the `is_outermost` block in their order.
+    The order of the rows of the `is_outermost` block does not matter.
     """
 
     context: Context

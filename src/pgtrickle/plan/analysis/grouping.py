@@ -143,7 +143,7 @@ class Groups:
             yield from _calls_asking(place, self._surroundings)
 
     def _collect(self, node: exp.Expr, grouping: Grouping, asked: dict[str, Expression]) -> None:
-        """Let the groups have all that the expression will read of them."""
+        """Add everything the expression reads to the groups."""
         known = asked.get(to_sql(node))
         if known is not None:
             grouping.rewritten(known)

@@ -116,5 +116,5 @@ def to_sql(node: exp.Expr) -> str:
 
 
 def to_sql_once(node: exp.Expr) -> str:
-    """The same for a tree that nobody uses afterwards: writing it may change it."""
+    """The same for a tree that is not used afterwards: writing it may change it."""
     return node.sql(dialect=Canonical, copy=False)

@@ -33,7 +33,7 @@ class Reads:
         return Leaf(scan, change, tuple(rows))
 
     def with_all_reads(self, leaf: Leaf) -> Leaf:
-        """The leaf with all that was read of its scan for anyone."""
+        """The leaf with every read of its scan, whichever part of the plan asked for it."""
         return replace(leaf, rows=tuple(self._rows.get(leaf.scan, ())))
 
     def add(self, read: Read) -> Read:
