@@ -4,7 +4,7 @@ Timestamps and dates travel as integers, which order as they do; infinity is the
 What Spark has no type for travels as text. `equality` holds where equal values have equal text.
 
 That text is written by the output function of the type and read by its input function. A cast to or from
-text may be somebody's own, which writes something else, and would run with our rights. A few types are
+text may be user-defined, may write something else, and would run with our rights. A few types are
 written as the settings of the session say; where those could lose something (`pgtrickle.is_exact`), a
 function with settings of its own writes them.
 """
@@ -80,7 +80,7 @@ _NUMERIC = "textin(numeric_out({}))"
 TRIMMED_NUMERIC = _NUMERIC.replace("{}", "trim_scale({})")
 """1.0 and 1.00 are equal, so equal values need equal text."""
 TEXT = "({})::text"
-"""A text as it is; between the types of text nobody can define a cast."""
+"""A text as it is; a cast between the types of text cannot be user-defined."""
 
 _DATE = Carrier(
     "date",

@@ -11,13 +11,13 @@ from pgtrickle.plan.analysis.context import Context, Definition, Typer
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.analysis.query import analyse
 from pgtrickle.plan.expressions.clock import has_clock
-from pgtrickle.plan.expressions.dialect import written
-from pgtrickle.plan.following import Following
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.plan.operators import Operator, Scan
 from pgtrickle.plan.passes.check_clock import check_clock
 from pgtrickle.plan.passes.require_end import require_end
 from pgtrickle.plan.program import Program
+from pgtrickle.plan.programs import QueryPrograms
 from pgtrickle.plan.targets.choose import choose_shape
 from pgtrickle.plan.targets.shape import Shape
 from pgtrickle.plan.targets.widths import require_room
@@ -52,12 +52,12 @@ def _compile(definition: Definition, context: Context) -> Compiled:
 def regenerate(query: str, limits: QueryLimits = USUAL_LIMITS) -> str:
     """The query as our parser understood it; PostgreSQL must find it the same as the original."""
     try:
-        return written(parse(query, limits))
+        return to_sql(parse(query, limits))
     except RecursionError:
         raise limits.exceeded("max_depth") from None
 
 
-class Compiled(Following):
+class Compiled(QueryPrograms):
     """A query with its operators: it can make the program of any window."""
 
     def __init__(self, shape: Shape, root: Operator) -> None:

@@ -16,8 +16,8 @@ from pgtrickle.plan.analysis.over_copies import over_copies
 from pgtrickle.plan.compile import compile_query, regenerate
 from pgtrickle.plan.expressions.array_casts import makes_arrays
 from pgtrickle.plan.expressions.clock import clock_functions
-from pgtrickle.plan.following import Following
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
+from pgtrickle.plan.programs import QueryPrograms
 from pgtrickle.plan.refusals import refuse
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.introspect import (
@@ -48,7 +48,7 @@ class Compilation:
     mode: RefreshMode
     outputs: tuple[tuple[str, PgType], ...]
     sources: tuple[Source, ...]
-    compiled: Following | None
+    compiled: QueryPrograms | None
     reason: str
     follows_clock: bool
 
@@ -126,7 +126,7 @@ def _compiled(
     definition: Definition,
     views: Sequence[RelationId],
     limits: QueryLimits,
-) -> tuple[Following | None, str]:
+) -> tuple[QueryPrograms | None, str]:
     if table.mode is RefreshMode.FULL:
         return None, "FULL was asked for"
     try:

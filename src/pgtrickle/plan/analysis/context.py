@@ -86,7 +86,7 @@ class Context:
             known = self.written[id(operator)] = (operator, f"({postgres_sql(operator)}) as t")
         return known[1]
 
-    def foresee(self, from_sql: str, expressions: Sequence[str]) -> None:
+    def prefetch_types(self, from_sql: str, expressions: Sequence[str]) -> None:
         """Ask for types that will be needed, all at once; what cannot be answered so is asked one by one."""
         with suppress(CommandRefused):
             self.types_of(from_sql, expressions)

@@ -9,13 +9,13 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from pgtrickle.model.source import PgType
-from pgtrickle.plan.analysis.columns import extended, result_column
+from pgtrickle.plan.analysis.columns import extend, result_column
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.copying import copied
+from pgtrickle.plan.analysis.copying import copy_operator
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.limits import QueryLimits
 from pgtrickle.plan.operators import Aggregate, Call, Column, Operator, Project, UnionAll
 from pgtrickle.plan.refusals import refuse
@@ -46,7 +46,7 @@ class Bits:
     keys: tuple[str, ...]
 
 
-def told_apart(
+def tell_keys_apart(
     group: exp.Group, operator: Operator, scope: Scope, context: Context
 ) -> tuple[Operator, Scope]:
     """The operator and the scope with a column of its own for each column that the sets name.
@@ -66,7 +66,7 @@ def told_apart(
             plain.add(value.column)
         if value.column is None or value.column in taken:
             fresh = result_column(context, name, value, operator)
-            operator = extended(operator, fresh, value)
+            operator = extend(operator, fresh, value)
             value = column(fresh.name)
             relations[relation] = {**relations[relation], name: value}
         taken |= value.columns
@@ -79,12 +79,12 @@ def require_distinct_keys(group: exp.Group, shown: list[exp.Expr], limits: Query
     A constant is null where its set is absent if it is the key, and only then; which of two equal columns
     is the key is not in the text either.
     """
-    texts = [written(item) for item in shown]
+    texts = [to_sql(item) for item in shown]
     for item in group.expressions:
         for key in (key for keys in _sets(item, limits) for key in keys):
             if key.find(exp.Column) is None:
                 raise refuse("a constant among grouping sets")
-            if texts.count(written(key.unnest())) > 1:
+            if texts.count(to_sql(key.unnest())) > 1:
                 raise refuse("grouping sets with two columns of the same key")
 
 
@@ -152,8 +152,8 @@ def over_sets(
         kept = tuple(key for key in aggregate.keys if key.column.name in names | shared)
         part = Aggregate(aggregate.child, kept, aggregate.calls)
         if not part.columns:
-            part = Aggregate(aggregate.child, (), (counted(context),))
-        copy, renamed = copied(part, context)
+            part = Aggregate(aggregate.child, (), (count_of_rows(context),))
+        copy, renamed = copy_operator(part, context)
         values = [column(renamed[c.name]) if c in part.columns else _null(c) for c in aggregate.columns]
         values += [_bits(call, names) for call in bits]
         columns = (*aggregate.columns, *(call.column for call in bits))
@@ -163,7 +163,7 @@ def over_sets(
     return UnionAll(tuple(arms)) if len(arms) > 1 else arms[0]
 
 
-def counted(context: Context) -> Call:
+def count_of_rows(context: Context) -> Call:
     """A count of the rows: an aggregate without keys has to have some column."""
     every = Expression(exp.Count(this=exp.Star(), big_int=True))
     return Call(Column(context.unique("count"), BIGINT, carrier_of(BIGINT)), every, "count")

@@ -11,16 +11,16 @@ from pgtrickle.model.names import RelationName, quoted
 from pgtrickle.model.source import Source
 from pgtrickle.plan.analysis.context import Definition
 from pgtrickle.plan.analysis.parsing import parse
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.limits import QueryLimits
 
 
 def over_copies(definition: Definition, limits: QueryLimits) -> str:
     """The query, with copies in the place of their sources, also below views."""
-    return written(_replaced(definition.query, definition, limits) or parse(definition.query, limits))
+    return to_sql(_replace_sources(definition.query, definition, limits) or parse(definition.query, limits))
 
 
-def _replaced(text: str, definition: Definition, limits: QueryLimits) -> exp.Expr | None:
+def _replace_sources(text: str, definition: Definition, limits: QueryLimits) -> exp.Expr | None:
     """The text as a tree over copies; None if it reads none."""
     tree = parse(text, limits)
     has_copies = False
@@ -36,12 +36,12 @@ def _replaced(text: str, definition: Definition, limits: QueryLimits) -> exp.Exp
 def _rows(name: RelationName, definition: Definition, limits: QueryLimits) -> exp.Expr | None:
     source = definition.sources.get(name)
     if source is not None:
-        return parse(_selected(source), limits) if source.copy else None
+        return parse(_select_copy(source), limits) if source.copy else None
     view = definition.views.get(name)
-    return _replaced(view, definition, limits) if view else None
+    return _replace_sources(view, definition, limits) if view else None
 
 
-def _selected(source: Source) -> str:
+def _select_copy(source: Source) -> str:
     """All columns of the source, in its own order, from its copy."""
     columns = ", ".join(f"c.{quoted(column.name)}" for column in source.columns)
     return f"select {columns} from {source.table.sql} as c"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from pgtrickle.plan.expressions.dialect import parsed
+from pgtrickle.plan.expressions.dialect import parse_or_none
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.plan.refusals import refuse
 
@@ -15,7 +15,7 @@ def parse(text: str, limits: QueryLimits = USUAL_LIMITS) -> exp.Expr:
     """The text as a tree; refused if our parser cannot read it, or if it is too much of it."""
     limits.check_text(text)
     try:
-        tree = parsed(text)
+        tree = parse_or_none(text)
     except RecursionError:
         raise limits.exceeded("max_depth") from None
     if tree is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from pgtrickle.plan.expressions.dialect import parsed, written
+from pgtrickle.plan.expressions.dialect import parse_or_none, to_sql
 from pgtrickle.plan.expressions.expression import Expression
 
 CLOCK = "⟨clock⟩"
@@ -34,13 +34,13 @@ def clock_functions(queries: Iterable[str]) -> list[str]:
     found: list[str] = []
     for query in queries:
         try:
-            tree = parsed(query)
+            tree = parse_or_none(query)
         except RecursionError:
             tree = None
         if tree is None:
             found += _WORDS.findall(query)
         else:
-            found += [written(node) for node in tree.walk() if _reads_clock(node)]
+            found += [to_sql(node) for node in tree.walk() if _reads_clock(node)]
     return list(dict.fromkeys(found))
 
 
@@ -57,7 +57,7 @@ def with_clock_marker(expression: Expression) -> Expression:
             return node
         kind = _TYPES.get(type(node), "timestamptz")
         precision = node.args.get("this")
-        typed = f"{kind}({written(precision)})" if isinstance(precision, exp.Literal) else kind
+        typed = f"{kind}({to_sql(precision)})" if isinstance(precision, exp.Literal) else kind
         return exp.Var(this=f"({CLOCK}::{typed})")
 
     return Expression(expression.node.copy().transform(replace))

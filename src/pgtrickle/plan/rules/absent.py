@@ -60,7 +60,7 @@ def nothing_to_prune(op: Operator, names: Names, pruner: Pruner) -> Operator:
 
 
 def nothing_to_bind(op: Operator, needs: Needs, binder: Binder) -> Operator:
-    """It needs nothing of anybody."""
+    """It has no children to bind."""
     return op
 
 

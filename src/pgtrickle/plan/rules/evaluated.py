@@ -36,7 +36,7 @@ def prune(op: Evaluated, names: Names, pruner: Pruner) -> Operator:
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.KEYED,
-    bind=absent.nothing_to_bind,
+    bind=lambda op, needs, binder: binder.read_answer(op, needs),
     spark_sql=None,
     obstacle=absent.no_obstacle,
     postgres_sql=lambda op, lower: lower(op.child),

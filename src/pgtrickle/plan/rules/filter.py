@@ -17,6 +17,7 @@ from pgtrickle.plan.operators import Filter, Operator
 from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.linear import bind_child
+from pgtrickle.plan.rules.needs import Binder, Needs
 from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, Holding, same_columns
 from pgtrickle.plan.rules.region import region_sql
 from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Restrict, Rule
@@ -24,6 +25,13 @@ from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Restrict, Rul
 
 def label(op: Filter) -> str:
     return f"filter {op.condition}"
+
+
+def bind(op: Filter, needs: Needs, binder: Binder) -> Operator:
+    """As one with the inner joins below it; otherwise its child for what is needed of it."""
+    if binder.is_region(op):
+        return binder.bind_region(op, needs)
+    return bind_child(op, needs, binder, same_columns(op))
 
 
 def spark_sql(op: Filter, needed: Names | None, lower: LowerToSpark) -> str:
@@ -73,7 +81,7 @@ def tighten(op: Filter, condition: Expression, tighten: Restrict) -> Operator:
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.LINEAR,
-    bind=lambda op, needs, binder: bind_child(op, needs, binder, same_columns(op)),
+    bind=bind,
     spark_sql=spark_sql,
     obstacle=obstacle,
     postgres_sql=postgres_sql,

@@ -89,7 +89,7 @@ def tighten(op: Join, condition: Expression, tighten: Restrict) -> Operator:
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.BILINEAR,
-    bind=absent.nothing_to_bind,
+    bind=lambda op, needs, binder: binder.bind_region(op, needs),
     spark_sql=spark_sql,
     obstacle=obstacle,
     postgres_sql=postgres_sql,

@@ -143,7 +143,7 @@ def prune(op: OuterJoin, names: Names, pruner: Pruner) -> Operator:
 
 
 def _is_unread(op: OuterJoin, names: Names, pruner: Pruner) -> bool:
-    """Whether the join only puts values beside its left rows that nobody reads.
+    """Whether the join only adds columns to its left rows that are not read.
 
     PostgreSQL does not evaluate those either: a subquery with several rows is no error there.
     """

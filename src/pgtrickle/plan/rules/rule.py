@@ -65,7 +65,7 @@ class Pruner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """All that the compiler knows of one operator; passes ask for it by the type of the operator.
+    """Everything the compiler knows about one operator; passes look it up by the type of the operator.
 
     No function goes down the tree by itself: it gets a function that asks the rule of a child.
     """

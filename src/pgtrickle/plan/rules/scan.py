@@ -92,7 +92,7 @@ def push(op: Scan, condition: Expression, restrict: Restrict) -> Operator:
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.LINEAR,
-    bind=absent.nothing_to_bind,
+    bind=lambda op, needs, binder: binder.read_scan(op, needs),
     spark_sql=None,
     obstacle=absent.no_obstacle,
     postgres_sql=postgres_sql,

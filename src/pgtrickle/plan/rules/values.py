@@ -35,7 +35,7 @@ def row_key(op: Values, ask: Callable[[Operator], tuple[str, ...] | None]) -> tu
 RULE = Rule(
     label=label,
     kind=lambda op: Kind.LINEAR,
-    bind=absent.nothing_to_bind,
+    bind=lambda op, needs, binder: binder.read_constant(op),
     spark_sql=None,
     obstacle=absent.no_obstacle,
     postgres_sql=postgres_sql,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pgtrickle.model.source import PgType, Source
 from pgtrickle.model.stream_table import RefreshMode, RelationId
 from pgtrickle.plan.compile import Compiled
-from pgtrickle.plan.following import Following
 from pgtrickle.plan.program import Program
+from pgtrickle.plan.programs import QueryPrograms
 from pgtrickle.refresh.compiling import Compilation
 
 MAX_SAVED = 32
@@ -49,7 +49,7 @@ class SavedCompilation:
     follows_clock: bool
 
 
-class Recalled(Following):
+class Recalled(QueryPrograms):
     """A query that somebody compiled before.
 
     A window for which there is no program gets that of a larger one: it reads more than it would have

@@ -10,7 +10,7 @@ from sqlglot import exp
 from pgtrickle.model.carrier import Carrier
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.functions_in import require_no_sets
+from pgtrickle.plan.analysis.function_kinds import require_no_sets
 from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, verbatim
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.expressions.nulls import is_strict
@@ -51,7 +51,7 @@ def is_total(node: exp.Expr) -> bool:
     return is_known and all(is_total(part) for part in node.iter_expressions())
 
 
-class Settler:
+class ScanPushdown:
     """Rewrites expressions over an operator so that single-source parts become scan columns."""
 
     def __init__(self, context: Context, operator: Operator) -> None:
@@ -69,7 +69,7 @@ class Settler:
                 return scan if is_safe else None
         return None
 
-    def foresee(self, expressions: Iterable[Expression]) -> None:
+    def prefetch_types(self, expressions: Iterable[Expression]) -> None:
         """Ask at once for the types of what will be moved into the scans."""
         asked: dict[str, list[str]] = {}
         for expression in expressions:
@@ -78,35 +78,35 @@ class Settler:
                 text = over_source(scan, over_source_columns(scan, expression))
                 asked.setdefault(_rows(scan), []).append(text)
         for rows, texts in asked.items():
-            self._context.foresee(rows, texts)
+            self._context.prefetch_types(rows, texts)
 
-    def settled(self, expression: Expression) -> Expression:
+    def push(self, expression: Expression) -> Expression:
         """The expression with its single-source parts moved into the scans."""
         return Expression(self._visit(expression.node.copy(), is_guarded=False, is_computed=False))
 
-    def computed(self, expression: Expression) -> Expression:
-        """Like settled, but numbers come in the form that Spark computes with."""
+    def push_numbers(self, expression: Expression) -> Expression:
+        """Like push, but numbers come in the form that Spark computes with."""
         return Expression(self._visit(expression.node.copy(), is_guarded=False, is_computed=True))
 
-    def in_spark(self, expression: Expression) -> Expression:
+    def for_spark(self, expression: Expression) -> Expression:
         """The expression as Spark gets it: a column if it can be one, else numbers to compute with."""
         scan = next((scan for scan, is_padded in _scans(self.operator) if not is_padded), None)
         if not expression.columns and scan is not None:
             # a constant is best known to PostgreSQL, whatever its type
             return column(self._column(scan, expression, carrier_of))
-        settled = self.settled(expression)
-        return settled if settled.column is not None else self.computed(expression)
+        pushed = self.push(expression)
+        return pushed if pushed.column is not None else self.push_numbers(expression)
 
-    def shown(self, expression: Expression, *, has_joins: bool) -> Expression:
+    def push_output(self, expression: Expression, *, has_joins: bool) -> Expression:
         """An output of the query: evaluated in the scan if that is safe, else left to the apply."""
         scan = self.scan_of(expression)
         if scan is None:
-            return self._unpadded(expression)
+            return self._verbatim_numbers(expression)
         if expression.column is not None or (has_joins and not is_total(expression.node)):
-            return self._unpadded(expression)
+            return self._verbatim_numbers(expression)
         return column(self._column(scan, expression, verbatim))
 
-    def _unpadded(self, expression: Expression) -> Expression:
+    def _verbatim_numbers(self, expression: Expression) -> Expression:
         """Numbers that are only shown keep their trailing zeros, and `bpchar` its spaces."""
         shown: dict[str, Expression] = {}
         for name in expression.columns:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.functions_in import is_aggregate, is_grouping
+from pgtrickle.plan.analysis.function_kinds import is_aggregate, is_grouping
 from pgtrickle.plan.refusals import refuse
 
 

@@ -9,56 +9,56 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.columns import is_exact
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.scan_columns import Settler
+from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.lowering.exactness import comparable
 from pgtrickle.plan.operators import Column, Filter, Join, Operator
 from pgtrickle.plan.rules import RULES
 
 
-def restricted(operator: Operator, condition: Expression, context: Context) -> Operator:
+def restrict(operator: Operator, condition: Expression, context: Context) -> Operator:
     """The rows of the operator for which the condition is true."""
     if not condition.columns:
         return Filter(operator, condition)
-    operator = tightened(operator, condition)
-    pushed = RULES[type(operator)].push(operator, condition, partial(_restricted, context))
+    operator = tighten(operator, condition)
+    pushed = RULES[type(operator)].push(operator, condition, partial(_restrict_in, context))
     if pushed is not None:
         return pushed
     if isinstance(operator, Join):
-        return _joined(operator, condition, context)
-    return _filtered(operator, condition, context)
+        return _pair_or_filter(operator, condition, context)
+    return _filter_above(operator, condition, context)
 
 
-def _restricted(context: Context, operator: Operator, condition: Expression) -> Operator:
-    return restricted(operator, condition, context)
+def _restrict_in(context: Context, operator: Operator, condition: Expression) -> Operator:
+    return restrict(operator, condition, context)
 
 
-def _joined(join: Join, condition: Expression, context: Context) -> Operator:
+def _pair_or_filter(join: Join, condition: Expression, context: Context) -> Operator:
     """A condition between the sides: a pair of columns if it says that two are equal."""
-    for form in (Settler.settled, Settler.computed):
-        settler = Settler(context, join)
-        settled = form(settler, condition)
-        both = settler.operator
+    for form in (ScanPushdown.push, ScanPushdown.push_numbers):
+        pushdown = ScanPushdown(context, join)
+        pushed = form(pushdown, condition)
+        both = pushdown.operator
         assert isinstance(both, Join)
-        pair = equal_columns(settled, both.left, both.right)
+        pair = equal_columns(pushed, both.left, both.right)
         if pair is not None:
             return replace(both, on=(*both.on, pair))
-    return _filtered(join, condition, context)
+    return _filter_above(join, condition, context)
 
 
-def _filtered(operator: Operator, condition: Expression, context: Context) -> Operator:
+def _filter_above(operator: Operator, condition: Expression, context: Context) -> Operator:
     """The condition above the operator, its single-source parts computed in the scans."""
-    for form in (Settler.settled, Settler.computed):
-        settler = Settler(context, operator)
-        settled = form(settler, condition)
-        if is_exact(settled, settler.operator):
-            return Filter(settler.operator, settled)
+    for form in (ScanPushdown.push, ScanPushdown.push_numbers):
+        pushdown = ScanPushdown(context, operator)
+        pushed = form(pushdown, condition)
+        if is_exact(pushed, pushdown.operator):
+            return Filter(pushdown.operator, pushed)
     return Filter(operator, condition)
 
 
-def tightened(operator: Operator, condition: Expression) -> Operator:
+def tighten(operator: Operator, condition: Expression) -> Operator:
     """The operator without the padding that the condition would reject anyway."""
-    return RULES[type(operator)].tighten(operator, condition, tightened)
+    return RULES[type(operator)].tighten(operator, condition, tighten)
 
 
 def equal_columns(condition: Expression, left: Operator, right: Operator) -> tuple[str, str] | None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from pgtrickle.plan.analysis.condition_pushdown import equal_columns, restrict, tighten
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.disjunctions import factored, implied
-from pgtrickle.plan.analysis.pushing import equal_columns, restricted, tightened
-from pgtrickle.plan.analysis.scan_columns import Settler
+from pgtrickle.plan.analysis.disjunctions import factor, implied_condition
+from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
 from pgtrickle.plan.expressions import Expression, all_of, conjuncts
 from pgtrickle.plan.operators import Join, Operator
 
 
 def join_tree(leaves: list[Operator], conditions: list[Expression], context: Context) -> Operator:
     """All leaves joined, every condition at the lowest place that has its columns."""
-    parts = [part for condition in conditions for whole in conjuncts(condition) for part in factored(whole)]
-    ready, waiting = _settled_leaves(list(leaves), parts, context)
+    parts = [part for condition in conditions for whole in conjuncts(condition) for part in factor(whole)]
+    ready, waiting = _restrict_leaves(list(leaves), parts, context)
     tree, rest = ready[0], ready[1:]
     while rest:
         following = _next(tree, rest, waiting)
@@ -23,13 +23,13 @@ def join_tree(leaves: list[Operator], conditions: list[Expression], context: Con
         covered = tree.names | following.names
         here = [c for c in waiting if c.columns <= covered]
         waiting = [c for c in waiting if not c.columns <= covered]
-        tree = _joined(tree, following, here)
+        tree = _join(tree, following, here)
     for condition in waiting:
-        tree = restricted(tree, condition, context)
+        tree = restrict(tree, condition, context)
     return tree
 
 
-def _settled_leaves(
+def _restrict_leaves(
     leaves: list[Operator], parts: list[Expression], context: Context
 ) -> tuple[list[Operator], list[Expression]]:
     """The leaves with conditions of their own taken in, and the conditions between several."""
@@ -37,13 +37,13 @@ def _settled_leaves(
     for part in parts:
         owners = [i for i, leaf in enumerate(leaves) if part.columns & leaf.names]
         if len(owners) == 1:
-            leaves[owners[0]] = restricted(leaves[owners[0]], part, context)
+            leaves[owners[0]] = restrict(leaves[owners[0]], part, context)
             continue
         for i in owners:
-            leaves[i] = tightened(leaves[i], part)
-            alone = implied(part, leaves[i].names)
+            leaves[i] = tighten(leaves[i], part)
+            alone = implied_condition(part, leaves[i].names)
             if alone is not None:
-                leaves[i] = restricted(leaves[i], alone, context)
+                leaves[i] = restrict(leaves[i], alone, context)
         between.append(part)
     return leaves, [_across(part, leaves, context) for part in between]
 
@@ -56,12 +56,12 @@ def _across(part: Expression, leaves: list[Operator], context: Context) -> Expre
     together = leaves[owners[0]]
     for i in owners[1:]:
         together = Join(together, leaves[i], ())
-    settler = Settler(context, together)
-    plain = settler.settled(part)
-    if not _is_pair(plain, settler.operator):
-        settler = Settler(context, together)
-        plain = settler.computed(part)
-    rebuilt = settler.operator
+    pushdown = ScanPushdown(context, together)
+    plain = pushdown.push(part)
+    if not _is_pair(plain, pushdown.operator):
+        pushdown = ScanPushdown(context, together)
+        plain = pushdown.push_numbers(part)
+    rebuilt = pushdown.operator
     for i in reversed(owners[1:]):
         assert isinstance(rebuilt, Join)
         leaves[i], rebuilt = rebuilt.right, rebuilt.left
@@ -86,7 +86,7 @@ def _next(tree: Operator, rest: list[Operator], waiting: list[Expression]) -> Op
     return rest[0]
 
 
-def _joined(left: Operator, right: Operator, conditions: list[Expression]) -> Operator:
+def _join(left: Operator, right: Operator, conditions: list[Expression]) -> Operator:
     on: list[tuple[str, str]] = []
     others: list[Expression] = []
     for condition in conditions:

@@ -15,13 +15,13 @@ from pgtrickle.model.errors import CommandRefused
 from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.columns import type_over
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.functions_in import bare_call, is_set_function, set_functions
-from pgtrickle.plan.analysis.row_order import NO_ORDER, Delivered, Order
+from pgtrickle.plan.analysis.function_kinds import bare_call, is_set_function, set_functions
+from pgtrickle.plan.analysis.row_order import NO_ORDER, OrderItem, RowOrder
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.analysis.table_functions import table_function
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.expressions.bounded_calls import is_bounded
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.properties import row_key
 from pgtrickle.plan.refusals import refuse, refuse_correlation
@@ -37,14 +37,14 @@ class Expansion:
     It `is_unread` if it matters to nobody, `is_free` if not to the rows of the block itself.
     """
 
-    order: tuple[Order, ...]
+    order: tuple[OrderItem, ...]
     on: tuple[Expression, ...]
     is_unread: bool
     is_free: bool
     is_distinct: bool
 
 
-def expanded(block: Block, around: Expansion, context: Context) -> tuple[Block, list[Order]]:
+def expand(block: Block, around: Expansion, context: Context) -> tuple[Block, list[OrderItem]]:
     """The block with a row for each value of the function in its select list, and its ORDER BY."""
     calls = {Expression(c): c for _, e in block.outputs for c in set_functions(e.node, context)}
     ordering = [item.value for item in around.order] + list(around.on)
@@ -59,12 +59,12 @@ def expanded(block: Block, around: Expansion, context: Context) -> tuple[Block, 
         raise refuse("DISTINCT ON with a function that returns sets in the select list")
     (call,) = calls
     is_sorted_before = not in_order and not around.is_distinct
-    arriving = block.order.refined(list(around.order))
+    arriving = block.order.then_by(list(around.order))
     is_kept = not around.is_free or (not around.is_unread and arriving != NO_ORDER)
-    made = _made(block, call, context, is_counted=is_sorted_before and is_kept)
+    made = _table_function(block, call, context, is_counted=is_sorted_before and is_kept)
     outputs = tuple((name, made.over(e)) for name, e in block.outputs)
     order = [replace(item, value=made.over(item.value)) for item in around.order]
-    delivered = block.order if is_sorted_before else block.order.passed_over()
+    delivered = block.order if is_sorted_before else block.order.after_reordering()
     if made.number is not None:
         if not around.is_free and not is_bounded(call.node):
             raise refuse(f"{call}, which may never end, below LIMIT, EXISTS, IN or ANY,")
@@ -78,7 +78,7 @@ def with_expanded_keys(
     """The query and its rows with a column instead of a function that returns sets in GROUP BY."""
     group = node.args.get("group")
     calls = (
-        {written(c): c for item in group.expressions for c in set_functions(item, context)} if group else {}
+        {to_sql(c): c for item in group.expressions for c in set_functions(item, context)} if group else {}
     )
     if not calls:
         return node, operator
@@ -89,7 +89,7 @@ def with_expanded_keys(
     scope.relations = {**scope.relations, EXPANDED: {"value": column(function.made[0].name)}}
 
     def replaced(part: exp.Expr) -> exp.Expr:
-        is_call = is_set_function(part, context) and written(part) == text
+        is_call = is_set_function(part, context) and to_sql(part) == text
         return exp.column("value", table=EXPANDED, quoted=True) if is_call else part
 
     expanded_node = node.copy().transform(replaced)
@@ -127,7 +127,7 @@ def _field(node: exp.Expr, call: Expression) -> str | None:
     return None
 
 
-def _made(block: Block, call: Expression, context: Context, *, is_counted: bool) -> _Made:
+def _table_function(block: Block, call: Expression, context: Context, *, is_counted: bool) -> _Made:
     fields: dict[str, None] = {}
     is_whole = False
     for _, output in block.outputs:
@@ -147,7 +147,7 @@ def _made(block: Block, call: Expression, context: Context, *, is_counted: bool)
     if is_whole and is_counted:
         raise refuse("rows of a function that returns sets under LIMIT or ORDER BY")
     names = [*fields, *(["value"] if is_whole else []), *(["number"] if is_counted else [])]
-    function = table_function(child, _taken_apart(call, list(fields), is_whole, is_counted), names, context)
+    function = table_function(child, _take_apart(call, list(fields), is_whole, is_counted), names, context)
     made = [column(c.name) for c in function.made]
     shown = dict(zip(fields, made, strict=False))
     whole = made[len(fields)] if is_whole else None
@@ -170,7 +170,7 @@ def _has_fields(call: Expression, child: Operator, context: Context) -> bool:
         raise refuse("a function that returns sets of rows in the select list") from None
 
 
-def _taken_apart(call: Expression, fields: list[str], is_whole: bool, is_counted: bool) -> Expression:
+def _take_apart(call: Expression, fields: list[str], is_whole: bool, is_counted: bool) -> Expression:
     """The call as a query whose columns are the fields, the row itself, and its number."""
     bare, schema = bare_call(call.node), None
     if bare is not call.node:
@@ -188,7 +188,7 @@ def _taken_apart(call: Expression, fields: list[str], is_whole: bool, is_counted
     return Expression(exp.Subquery(this=exp.Select(expressions=listed).from_(rows, copy=False)))
 
 
-def _together(block: Block, arriving: Delivered, number: Expression, *, is_free: bool) -> Delivered:
+def _together(block: Block, arriving: RowOrder, number: Expression, *, is_free: bool) -> RowOrder:
     """The order in which rows are expanded one after the other."""
     key = row_key(block.operator)
     if not is_free:
@@ -196,6 +196,6 @@ def _together(block: Block, arriving: Delivered, number: Expression, *, is_free:
         if key is None:
             raise refuse("LIMIT or OFFSET over a function that returns sets, for rows without a key,")
     if key is None or arriving.is_lost:
-        return Delivered(is_lost=True)
-    last = [Order(value, False, False) for value in (*(column(name) for name in key), number)]
-    return Delivered((*arriving.items, *(item for item in last if item not in arriving.items)))
+        return RowOrder(is_lost=True)
+    last = [OrderItem(value, False, False) for value in (*(column(name) for name in key), number)]
+    return RowOrder((*arriving.items, *(item for item in last if item not in arriving.items)))

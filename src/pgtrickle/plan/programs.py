@@ -8,8 +8,8 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.program import Program
 
 
-class Following(ABC):
-    """A query that can be followed differentially, whether it was compiled just now or long ago."""
+class QueryPrograms(ABC):
+    """The programs of a query that can be followed, whether it was compiled just now or long ago."""
 
     @property
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.functions_in import has_aggregates, has_set_functions, set_functions
+from pgtrickle.plan.analysis.function_kinds import has_aggregates, has_set_functions, set_functions
 from pgtrickle.plan.expressions.constants import constant_number
 
 
