@@ -273,3 +273,26 @@ def test_errors_are_for_who_owns_the_table_now(attack, victim, database):
     attack.admin.execute("update pgtrickle.pgt_refresh_history set reason = %s", (SECRET,))
     assert victim.execute("select reason from pgtrickle.visible_history").fetchone() == (SECRET,)
     assert attack.succeeded() == []
+
+
+def test_a_proof_cannot_be_left_for_a_transaction_to_come(attack, victim, admin, database):
+    """A former owner may guess the id of a transaction in which a proof written earlier would count."""
+    attack.run("select pgtrickle.create_stream_table('mallory.own', 'select id from mallory.t')")
+    with closing(database.connect(MALLORY, autocommit=False)) as mallory:
+        first = int(mallory.execute("select pg_current_xact_id()::text").fetchone()[0])
+        mallory.execute(
+            "comment on trigger pgtrickle_guard on mallory.own"
+            f" is 'last defined in transaction {first + 3}, x'"
+        )
+        mallory.commit()
+        # the second one hands the table over
+        admin.execute(f"alter table mallory.own owner to {APP}")
+        (now,) = mallory.execute("select pg_current_xact_id()::text").fetchone()
+        mallory.rollback()
+        while int(now) < first + 3:
+            (now,) = mallory.execute("select pg_current_xact_id()::text").fetchone()
+            if int(now) < first + 3:
+                mallory.rollback()
+        assert int(now) == first + 3
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="nobody has shown to own"):
+            mallory.execute("select pgtrickle_internal.change_status('mallory.own'::regclass, 'SUSPENDED')")

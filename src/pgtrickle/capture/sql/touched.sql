@@ -14,8 +14,9 @@ language sql immutable as $$ select (source::bigint % 128)::integer $$;
 -- A writer that does not get the lock of its source in share mode wakes whoever holds it. It never waits, and
 -- while it has the lock nobody can ask to be woken: no writer under way is missed. A notification takes a lock
 -- that all committing writers share, so only the first ones after a rest may send one. A transaction that has
--- sent one cannot be prepared, so none is sent where the server allows that, whoever holds the lock. Where the
--- sidecar's role may not call these functions nobody is woken, and the write goes on.
+-- sent one cannot be prepared, so none is sent where the server allows that, whoever holds the lock. A full queue
+-- of notifications makes the commit fail, so none is sent once it is half full. Where the sidecar's role may not
+-- call these functions nobody is woken, and the write goes on.
 create or replace function pgtrickle_internal.touching(source oid, is_by_row boolean) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -29,7 +30,11 @@ as $$
             if not pg_catalog.pg_try_advisory_xact_lock_shared(%2$s, %3$s) then
                 if pg_catalog.has_function_privilege(%5$s::pg_catalog.oid, 'EXECUTE') then
                     if pg_catalog.current_setting('max_prepared_transactions') operator(pg_catalog.=) '0' then
-                        perform pg_catalog.pg_notify('pgtrickle_wake', '');
+                        if pg_catalog.has_function_privilege(%6$s::pg_catalog.oid, 'EXECUTE') then
+                            if pg_catalog.pg_notification_queue_usage() operator(pg_catalog.<) 0.5 then
+                                perform pg_catalog.pg_notify('pgtrickle_wake', '');
+                            end if;
+                        end if;
                     end if;
                 end if;
             end if;
@@ -43,7 +48,7 @@ as $$
         end if;
         $body$, source, pgtrickle_internal.wake_lock(), pgtrickle_internal.wake_slot(source),
         'pg_try_advisory_xact_lock_shared(integer, integer)'::regprocedure::oid,
-        'pg_notify(text, text)'::regprocedure::oid))
+        'pg_notify(text, text)'::regprocedure::oid, 'pg_notification_queue_usage()'::regprocedure::oid))
 $$;
 
 -- side_written: the side that writers choose now.

@@ -20,6 +20,10 @@ begin
         end if;
         told := told || jsonb_build_object('stream_table', about.name);
     end if;
+    -- a full queue would make the commit fail, of whatever the alert is about
+    if pg_notification_queue_usage() >= 0.5 then
+        return;
+    end if;
     -- PostgreSQL takes 8000 bytes
     if octet_length(told::text) > 7900 then
         told := jsonb_build_object('event', event, 'at', told -> 'at', 'pgt_id', told -> 'pgt_id',

@@ -28,7 +28,8 @@ end
 $$;
 
 -- check_ownership: refuse, unless the owner of the table has proved it in this transaction, for this call.
--- A proof serves once: code of others that runs later in the same transaction must not profit from it.
+-- A proof serves once: code of others that runs later in the same transaction must not profit from it. It must also
+-- have been written since this transaction began: a former owner could have left one for a transaction to come.
 create or replace function pgtrickle_internal.check_ownership(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -38,7 +39,9 @@ declare
         join pg_proc p on p.oid = t.tgfoid and p.pronamespace in ('pgtrickle'::regnamespace, 'pgtrickle_internal'::regnamespace)
             and p.proname = 'refuse_direct_write'
         join pg_description d on d.classoid = 'pg_trigger'::regclass and d.objoid = t.oid and d.objsubid = 0
-        where t.tgrelid = relation_id and t.tgname = 'pgtrickle_guard');
+        -- transaction ids are 32 bits long there, and wrap around
+        where t.tgrelid = relation_id and t.tgname = 'pgtrickle_guard'
+            and (d.xmin::text::bigint - pg_current_xact_id()::text::bigint) & 4294967295 < 2147483648);
 begin
     perform pgtrickle_internal.check_not_copy();
     if proof is null or not starts_with(proof, format('last defined in transaction %s, ', pg_current_xact_id()))
