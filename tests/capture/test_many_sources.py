@@ -27,7 +27,7 @@ def many(database: Database, admin: psycopg.Connection, connection: psycopg.Conn
     for first in range(1, SOURCES + 1, 100):
         connection.execute(
             "select pgtrickle_internal.capture_source(format('many_%%s', n)::regclass, '{1,2}')"
-            " from generate_series(%s, %s) n",
+            " from generate_series(%s::int, %s::int) n",
             (first, first + 99),
         )
         connection.commit()
