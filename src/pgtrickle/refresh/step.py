@@ -116,7 +116,10 @@ def decided(table: StreamTable, found: Compilation, pending: list[SourceWindow])
     names = {source.relation: source.name for source in found.sources}
     for window in pending:
         if window.is_truncated:
-            return Action.FULL, f"{names[window.relation]} was truncated"
+            return (
+                Action.FULL,
+                f"{names[window.relation]} was truncated, or changed in a way that could not be captured",
+            )
     rows = sum(window.rows for window in pending)
     moved = ", and the clock moved" if found.compiled.clocked else ""
     return Action.DIFFERENTIAL, f"{rows:,} change rows{moved}"

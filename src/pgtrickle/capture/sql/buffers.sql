@@ -59,6 +59,8 @@ $$;
 -- along; anything less is noticed before it is used:
 --   * It first asks, by functions of PostgreSQL alone, whether it may call capture_state.
 --   * capture_state says whether a change can be captured (0), can only be marked (1), or leaves nothing (2).
+--     Where the source has other partitions or children than the sidecar knows of (3), a change is marked: its rows may
+--     belong to one that is gone, without a trace, before the sidecar polls.
 --     It is folded into a plan: PostgreSQL plans anew once a relation whose id is among its arguments, or any
 --     schema, is altered. So a write pays for a constant.
 -- A change that cannot be captured leaves the marker of a truncation (weight 0): everything is to be read
@@ -92,6 +94,9 @@ begin
     capture_state := %9$s;
     if capture_state operator(pg_catalog.=) 2 then
         return null;
+    end if;
+    if capture_state operator(pg_catalog.=) 3 then
+        capture_state := %14$s;
     end if;
     if tg_relid operator(pg_catalog.<>) %1$s::pg_catalog.oid then
         if not exists (
@@ -153,9 +158,25 @@ begin
                 raise;
             end if;
             insert into %s (weight) values (0);
-        end;$fallback$, buffer) else '' end);
+        end;$fallback$, buffer) else '' end,
+        pgtrickle_internal.tree_condition(source));
 end
 $compose$;
+
+-- sorted_tree: a table, its partitions and its children at every level, in the order of their ids.
+create or replace function pgtrickle_internal.sorted_tree(source oid) returns oid[]
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select array(select t.id from pgtrickle_internal.tree_of(source) t(id) order by t.id) $$;
+
+-- tree_condition: SQL in a trigger function: 1 while the source has other partitions or children than now, else 0.
+create or replace function pgtrickle_internal.tree_condition(source oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format('(with recursive present(id) as (select %L::pg_catalog.oid union select i.inhrelid from present p '
+        'join pg_catalog.pg_inherits i on i.inhparent operator(pg_catalog.=) p.id) '
+        'select case when pg_catalog.array_agg(p.id order by p.id) operator(pg_catalog.=) %L::pg_catalog.oid[] '
+        'then 0 else 1 end from present p)', source, pgtrickle_internal.sorted_tree(source))
+$$;
 
 -- has_virtual: whether one of these columns is computed whenever it is read.
 create or replace function pgtrickle_internal.has_virtual(source oid, numbers smallint[]) returns boolean
@@ -211,12 +232,14 @@ begin
 end
 $$;
 
--- capture_parts: the ids of what the trigger function of a source uses; null in the place of what is not there.
+-- capture_parts: the ids of what the trigger function of a source uses; null in the place of what is not there. Then
+-- those of the partitions and children that it knows of.
 create or replace function pgtrickle_internal.capture_parts(source oid) returns oid[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select array[pgtrickle_internal.state_function(), pgtrickle_internal.change_table('touched_0'), pgtrickle_internal.change_table('touched_1'),
         pgtrickle_internal.change_table(format('changes_%s_0', source)), pgtrickle_internal.change_table(format('changes_%s_1', source))]
+        || pgtrickle_internal.sorted_tree(source)
 $$;
 
 -- state_call: the call of capture_state for a source and its active buffer, with all of its arguments constant.
@@ -226,7 +249,7 @@ language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select format('pgtrickle_changes.capture_state(%L::pg_catalog.oid, %L::pg_catalog.name[], '
         '%L::pg_catalog.oid[], %L::pg_catalog.oid, %L::pg_catalog.name[], %L::pg_catalog.oid[], '
-        '%L::pg_catalog.oid, %L::pg_catalog.oid, %L::pg_catalog.oid)',
+        '%L::pg_catalog.oid, %L::pg_catalog.oid, %L::pg_catalog.oid, array[%s])',
         source,
         (select coalesce(array_agg(r.column_name), '{}') from pgtrickle_internal.relied_on(source, numbers) r),
         (select coalesce(array_agg(r.type_id), '{}') from pgtrickle_internal.relied_on(source, numbers) r),
@@ -235,7 +258,9 @@ as $$
         (select coalesce(array_agg(b.atttypid order by n), '{}') from unnest(numbers) n
             join pg_attribute b on b.attrelid = to_regclass(buffer) and b.attname = 'c' || n),
         to_regclass('pgtrickle_changes.touched_0')::oid, to_regclass('pgtrickle_changes.touched_1')::oid,
-        'pgtrickle.pgt_sources'::regclass::oid)
+        'pgtrickle.pgt_sources'::regclass::oid,
+        (select string_agg(format('%L::pg_catalog.oid', t.id), ', ' order by t.id)
+            from pgtrickle_internal.tree_of(source) t(id)))
 $$;
 
 -- capture_shape: tells trigger functions apart that capture different columns, or the same ones differently.

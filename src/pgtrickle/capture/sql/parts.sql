@@ -96,12 +96,22 @@ begin
     end
     $function$;
 
-    -- capture_state: what a trigger function can do now: 0 capture the change, 1 mark that there was one, 2 nothing.
+    -- one of an earlier version would be taken for this one
+    for existing in
+        select p.oid::regprocedure::text from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+        where n.nspname = 'pgtrickle_changes' and p.proname = 'capture_state' and p.pronargs <> 10
+    loop
+        execute format('drop function %s', existing);
+    end loop;
+
+    -- capture_state: what a trigger function can do now: 0 capture the change, 1 mark that there was one, 2 nothing,
+    -- 3 ask first whether the source still has the partitions and children `tree`, itself included.
     -- Not immutable, but declared so: compose_capture says why. It runs as the owner of the trigger function.
-    -- Asks nothing of a snapshot, which may be older than what the writer's statement has found.
+    -- Asks nothing of a snapshot, which may be older than what the writer's statement has found; only the answer 3
+    -- comes from one, and is asked again.
     create or replace function pgtrickle_changes.capture_state(
         source oid, source_columns name[], source_types oid[], buffer oid, buffer_columns name[], buffer_types oid[],
-        touched_0 oid, touched_1 oid, catalog oid
+        touched_0 oid, touched_1 oid, catalog oid, tree oid[]
     ) returns integer
     language plpgsql immutable set search_path = pg_catalog, pg_temp
     as $function$
@@ -120,6 +130,16 @@ begin
             or not pgtrickle_changes.has_columns(buffer, buffer_columns, buffer_types)
         then
             return 1;
+        end if;
+        if tree <> array(
+            with recursive present(id) as (
+                select source
+                union
+                select i.inhrelid from present p join pg_inherits i on i.inhparent = p.id
+            )
+            select p.id from present p order by p.id)
+        then
+            return 3;
         end if;
         return 0;
     exception when others then

@@ -125,6 +125,7 @@ as $$
         select case when k.lacks_parts or p.proowner is distinct from k.sidecar
             or md5(p.prosrc) is distinct from s.body
             or s.parts is distinct from array[k.state_id, k.touched_0, k.touched_1, b.oid, d.oid]
+                || pgtrickle_internal.sorted_tree(s.source_relid)
             or (select count(*) from pg_attribute m where m.attrelid in (b.oid, d.oid)
                 and m.attname in ('xid', 'weight') and not m.attisdropped) <> 4
             or exists (select from pg_attribute a cross join (values (b.oid), (d.oid)) v(id)
