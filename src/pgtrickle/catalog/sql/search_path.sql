@@ -2,27 +2,38 @@
 -- views since version 17. A function that relies on its caller's search_path would fail then, or silently find
 -- another operator, so it is refused: when a stream table is created, and when such a function replaces another.
 
--- found_by_path: names in the bodies of functions that a stream table relies on and that only a search_path leads
--- to. The bodies are text to PostgreSQL, so this goes by their words: functions before a parenthesis, types, and
--- operators that can apply. A body that is parsed when the function is created (BEGIN ATOMIC) holds no names.
+-- found_by_path: names in the bodies of functions that a query calls, directly or not, and that only a search_path
+-- leads to. The bodies are text to PostgreSQL, so this goes by their words: functions before a parenthesis, types,
+-- and operators that can apply. A body that is parsed when the function is created (BEGIN ATOMIC) holds no names.
+-- The ground has more functions, such as those of casts that nothing uses: they never run, so they do not count.
 create or replace function pgtrickle_internal.found_by_path(id bigint, path name[])
 returns table (function_id oid, name text, schema_name name)
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
-    with schemas as (
+    with recursive called(id) as (
+        select d.source_relid from pgtrickle.pgt_dependencies d
+        where d.pgt_id = found_by_path.id and d.source_type = 'function'
+        union
+        select n.id from called c cross join lateral (
+            select m.objid as id from pgtrickle_internal.mentioned_objects(c.id) m
+            where m.classid = 'pg_proc'::regclass
+            union
+            select p.part_id from pgtrickle_internal.parts_of('pg_proc'::regclass, c.id) p
+            where p.part_class = 'pg_proc'::regclass and p.part_id >= 16384) n
+    ),
+    schemas as (
         select n.oid, n.nspname from pg_namespace n
         where n.nspname = any (path) and n.nspname <> 'pg_catalog' and n.nspname !~ '^pg_temp_'
     ),
     functions as (
         select p.oid, p.prorettype || p.proargtypes::oid[] as types,
             regexp_replace(regexp_replace(p.prosrc, '--[^\n]*', ' ', 'g'), '/\*.*?\*/', ' ', 'g') as body
-        from pgtrickle.pgt_ground g
-        join pg_proc p on p.oid = g.object_id and p.prosqlbody is null
+        from called c
+        join pg_proc p on p.oid = c.id and p.prosqlbody is null
             and not exists (select from unnest(p.proconfig) c where c ~ '^search_path=')
             and not exists (select from pg_depend d
                 where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
         join pg_language l on l.oid = p.prolang and l.lanname not in ('c', 'internal')
-        where g.pgt_id = id and g.kind = 'function'
     ),
     words as (
         select f.oid, f.types, coalesce(w[1], lower(w[2])) as word, w[3] is not null as is_called
