@@ -72,7 +72,7 @@ def _read(side: Callable[[], DataFrame]) -> None:
 
 def _ours(spark: Spark, dsn: str, snapshot: Snapshot, source: Source) -> DataFrame:
     carriers = {column.name: _carrier(column) for column in source.columns}
-    values = ", ".join(carrier.carried(f"t.{name}") for name, carrier in carriers.items())
+    values = ", ".join(carrier.carry_sql(f"t.{name}") for name, carrier in carriers.items())
     parts = ctid_ranges(snapshot.connection, source, PARTS)
     queries = tuple(f"select {values} from orders t where {part}" for part in parts)
     fields = tuple(Field(name, carrier) for name, carrier in carriers.items())

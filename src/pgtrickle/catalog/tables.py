@@ -11,7 +11,7 @@ from pgtrickle.model.errors import UnknownStreamTable
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshMode, RelationId, Status, StreamTable, StreamTableId
-from pgtrickle.postgres.connection import Connection, DatabaseError, along_login_path, refused
+from pgtrickle.postgres.connection import Connection, DatabaseError, along_login_path, to_refusal
 from pgtrickle.postgres.statements import load
 
 
@@ -59,7 +59,7 @@ def find(connection: Connection, name: str) -> StreamTable:
         with along_login_path(connection):
             row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
     except DatabaseError as error:
-        raise refused(error) from error
+        raise to_refusal(error) from error
     if row is None or row[0] is None:
         raise UnknownStreamTable(
             f"there is no stream table {name}",

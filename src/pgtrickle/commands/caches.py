@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pgtrickle.catalog import compiled
-from pgtrickle.commands.opening import opened
+from pgtrickle.commands.connections import open_installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class CachedQueries:
 
 def clear_caches(dsn: str) -> int:
     """Empty every level in every sidecar; how many compiled queries the catalog had."""
-    with opened(dsn) as connection:
+    with open_installed(dsn) as connection:
         return compiled.clear_caches(connection)
 
 
 def cache_stats(dsn: str) -> list[CachedQueries]:
     """What the catalog holds, by the version of the code, the latest first."""
-    with opened(dsn) as connection:
+    with open_installed(dsn) as connection:
         return [
             CachedQueries(*row)
             for row in connection.execute("select * from pgtrickle_internal.cache_stats()")

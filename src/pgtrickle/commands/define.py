@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from time import sleep
 from typing import Final
 
-from pgtrickle.commands.opening import check_known, known, opened, opened_as_author
+from pgtrickle.commands.connections import check_known, open_as_author, open_installed, qualified_name
 from pgtrickle.model.errors import Busy
 from pgtrickle.postgres.connection import Connection, DatabaseError, Diagnostic, check_writable, sql
 
@@ -25,10 +25,10 @@ def create(dsn: str, name: str, query: str, options: Options) -> list[str]:
     return _create(dsn, "create_stream_table", name, query, options)
 
 
-def create_if_new(dsn: str, name: str, query: str, options: Options) -> bool:
+def create_if_not_exists(dsn: str, name: str, query: str, options: Options) -> bool:
     """Create a stream table, unless there is one of that name, which stays as it is; whether it did."""
-    with opened(dsn) as connection:
-        if known(connection, name) is not None:
+    with open_installed(dsn) as connection:
+        if qualified_name(connection, name) is not None:
             return False
     _create(dsn, "create_stream_table_if_not_exists", name, query, options)
     return True
@@ -44,7 +44,7 @@ def alter(dsn: str, name: str, options: Options) -> list[str]:
 
     Returns what is worth knowing about it.
     """
-    with opened_as_author(dsn) as connection:
+    with open_as_author(dsn) as connection:
         check_writable(connection)
         check_known(connection, name)
         return _call(connection, ("alter_stream_table", {"name": name, **options}))
@@ -52,7 +52,7 @@ def alter(dsn: str, name: str, options: Options) -> list[str]:
 
 def drop(dsn: str, name: str, *, cascade: bool = False) -> None:
     """Drop a stream table; with `cascade`, whatever reads it as well."""
-    with opened(dsn) as connection:
+    with open_installed(dsn) as connection:
         check_writable(connection)
         full_name = check_known(connection, name)
         _call(connection, ("drop_stream_table", {"name": full_name, "cascade": cascade}))
@@ -60,7 +60,7 @@ def drop(dsn: str, name: str, *, cascade: bool = False) -> None:
 
 def resume(dsn: str, name: str) -> None:
     """Let a suspended or failed stream table go on, its errors forgiven."""
-    with opened(dsn) as connection:
+    with open_installed(dsn) as connection:
         check_writable(connection)
         _call(connection, ("resume_stream_table", {"name": check_known(connection, name)}))
 
@@ -71,7 +71,7 @@ def _create(dsn: str, function: str, name: str, query: str, options: Options) ->
     calls = [(function, {"name": name, "query": query, **asked})]
     if "tier" in options:
         calls.append(("alter_stream_table", {"name": name, "tier": options["tier"]}))
-    with opened_as_author(dsn) as connection:
+    with open_as_author(dsn) as connection:
         check_writable(connection)
         return _call(connection, *calls)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pgtrickle.catalog.install import install as _install
 from pgtrickle.catalog.install import uninstall as _uninstall
-from pgtrickle.commands.opening import connected
+from pgtrickle.commands.connections import open_connection
 from pgtrickle.model.errors import CommandRefused
 from pgtrickle.model.names import quoted
 
@@ -13,7 +13,7 @@ _MAY_NOT = "42501"
 
 def install(dsn: str) -> list[str]:
     """Create or upgrade schemas, tables and functions; says in sentences what was done. Again is harmless."""
-    with connected(dsn) as connection:
+    with open_connection(dsn) as connection:
         try:
             return _install(connection)
         except CommandRefused as refusal:
@@ -27,5 +27,5 @@ def install(dsn: str) -> list[str]:
 
 def uninstall(dsn: str, *, drop_tables: bool = False) -> list[str]:
     """Remove everything of pgtrickle; stream tables stay as ordinary tables unless they are dropped."""
-    with connected(dsn) as connection:
+    with open_connection(dsn) as connection:
         return _uninstall(connection, drop_tables=drop_tables)

@@ -25,7 +25,7 @@ from pgtrickle.scheduler.service.load_definitions import load_graph
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedTable:
     """A stream table that equals its query."""
 
     name: RelationName
@@ -35,7 +35,7 @@ class Verified:
 
 def verify(
     engine: Engine, name: str | None, seconds: float | None = REFRESH_TIMEOUT.default
-) -> list[Verified]:
+) -> list[VerifiedTable]:
     """Compare one stream table, or all that are populated, as bags and both ways.
 
     One that takes longer than `seconds` is cancelled and raises `VerifyTimedOut`; None is no limit.
@@ -49,13 +49,13 @@ def verify(
         check_original(connection)
         tables = (find(connection, name),) if name else stream_tables(connection)
         graph = load_graph(connection)
-    found: list[Verified] = []
+    found: list[VerifiedTable] = []
     left_out: dict[RelationName, str] = {}
     for table in tables:
         if table.is_populated:
             (group,) = groups((table.id,), graph)
             try:
-                found.append(_verified(engine, table, group, seconds))
+                found.append(_verify_table(engine, table, group, seconds))
             except NotFollowed as reason:
                 left_out[table.name] = _why_left_out(engine, reason.result)
     if left_out:
@@ -67,9 +67,9 @@ def verify(
     return found
 
 
-def _verified(
+def _verify_table(
     engine: Engine, table: StreamTable, group: Sequence[StreamTableId], seconds: float | None
-) -> Verified:
+) -> VerifiedTable:
     try:
         with (
             engine.limits.comparing(table, seconds) as limit,
@@ -77,7 +77,7 @@ def _verified(
         ):
             query = engine.compiled(connection, table).answer
             limit.doing = "evaluating the query in PostgreSQL"
-            return _compared(connection, table, query)
+            return _compare(connection, table, query)
     except Diverged as error:
         _keep_evidence(engine, table, error)
         raise
@@ -102,7 +102,7 @@ def _keep_evidence(engine: Engine, table: StreamTable, error: Diverged) -> None:
         connection.commit()
 
 
-def _compared(connection: Connection, table: StreamTable, query: str) -> Verified:
+def _compare(connection: Connection, table: StreamTable, query: str) -> VerifiedTable:
     clock = time.perf_counter()
     # where nothing was pending, nobody has looked at what is attached to the table
     lock_for_apply(connection, table)
@@ -118,4 +118,4 @@ def _compared(connection: Connection, table: StreamTable, query: str) -> Verifie
         sql.SQL("select count(*) from {}").format(sql.Identifier(table.name.schema, table.name.name))
     ).fetchone()
     assert count is not None
-    return Verified(table.name, count[0], (time.perf_counter() - clock) * 1000)
+    return VerifiedTable(table.name, count[0], (time.perf_counter() - clock) * 1000)

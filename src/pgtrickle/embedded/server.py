@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import quote
 
-from pgtrickle.embedded.surroundings import copied, end_guard, free_port, guard, unprivileged_account
+from pgtrickle.embedded.host import copy_binaries, free_port, start_guard, stop_guard, unprivileged_account
 from pgtrickle.model.errors import ConnectionFailed
 
 SUPERUSER = "postgres"
@@ -89,14 +89,14 @@ class Server:
                 group=self._account.group,
                 extra_groups=self._account.extra_groups,
             )
-        self._guard = guard(self._process.pid)
+        self._guard = start_guard(self._process.pid)
         self._await_ready(self._process)
 
     def stop(self, how: Stop = Stop.FAST) -> None:
         """Stop, and return once the process is gone."""
         if self._process is None:
             return
-        end_guard(self._guard)
+        stop_guard(self._guard)
         with suppress(ProcessLookupError):
             self._process.send_signal(how.value)
         try:
@@ -155,7 +155,7 @@ class Server:
                 hint="PostgreSQL does not run as root: give a directory that others may enter, as below /tmp",
             )
         if self._run(["test", "-x", self._program("postgres")]).returncode != 0:
-            self._binaries = copied(self._binaries, self.directory / "programs")
+            self._binaries = copy_binaries(self._binaries, self.directory / "programs")
 
     def _create(self) -> None:
         """Make a new, empty cluster whose superuser has the password."""

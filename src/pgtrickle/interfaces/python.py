@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pgtrickle.commands import control, define, look
+from pgtrickle.commands import define, drain, gate, status
 from pgtrickle.commands.caches import CachedQueries, cache_stats, clear_caches
 from pgtrickle.commands.install import install, uninstall
 from pgtrickle.commands.repair import repair
@@ -15,9 +15,9 @@ from pgtrickle.model.settings import Settings
 
 if TYPE_CHECKING:
     from pgtrickle.commands.explain import Explanation
-    from pgtrickle.commands.look import PastRefresh, Standing
     from pgtrickle.commands.run import RefreshEvent
-    from pgtrickle.commands.verify import Verified
+    from pgtrickle.commands.status import PastRefresh, StreamTableStatus
+    from pgtrickle.commands.verify import VerifiedTable
     from pgtrickle.model.stream_table import RefreshOutcome
     from pgtrickle.pipeline.session import Spark
     from pgtrickle.refresh.engine import Engine
@@ -155,27 +155,27 @@ class Trickle:
 
     def gate_source(self, source: str) -> list[str]:
         """Let all that depends on a source wait while it is loaded; the stream tables that do."""
-        return control.gate(self._dsn, source)
+        return gate.gate(self._dsn, source)
 
     def ungate_source(self, source: str) -> None:
         """Let all that depends on a source go on."""
-        control.ungate(self._dsn, source)
+        gate.ungate(self._dsn, source)
 
     def drain(self, timeout_seconds: int = 60) -> None:
         """Let no refresh start any more, and wait until none runs; raises `Busy` if one still does."""
-        control.drain(self._dsn, timeout_seconds)
+        drain.drain(self._dsn, timeout_seconds)
 
     def undrain(self) -> None:
         """Let refreshes start again."""
-        control.undrain(self._dsn)
+        drain.undrain(self._dsn)
 
-    def status(self, name: str) -> Standing:
+    def status(self, name: str) -> StreamTableStatus:
         """How one stream table stands: freshness, mode and why, last error."""
-        return look.standing(self._dsn, name)
+        return status.table_status(self._dsn, name)
 
     def history(self, name: str, limit: int = 20) -> list[PastRefresh]:
         """The latest refreshes of a stream table, newest first."""
-        return look.history(self._dsn, name, limit)
+        return status.history(self._dsn, name, limit)
 
     def refresh(self, name: str) -> RefreshOutcome:
         """Bring a stream table up to this moment.
@@ -193,7 +193,7 @@ class Trickle:
 
         return explain(self.engine, name)
 
-    def verify(self, name: str | None = None, *, timeout: float = 3600.0) -> list[Verified]:
+    def verify(self, name: str | None = None, *, timeout: float = 3600.0) -> list[VerifiedTable]:
         """Compare with PostgreSQL's own answer at one moment; raises `Diverged` with rows that differ.
 
         The comparison of each stream table may take `timeout` seconds, 0 is any; then it is cancelled, and
@@ -229,6 +229,6 @@ class Trickle:
                 self._engine = build_engine(self._settings, self._start_spark)
             return self._engine
 
-    def list(self) -> list[Standing]:
+    def list(self) -> list[StreamTableStatus]:
         """All stream tables: what was asked for, and how they stand."""
-        return look.standings(self._dsn)
+        return status.table_statuses(self._dsn)

@@ -74,11 +74,11 @@ class Carrier:
         """The type of the carried form as Spark's SQL names it."""
         return self.form.spark
 
-    def carried(self, value_sql: str) -> str:
+    def carry_sql(self, value_sql: str) -> str:
         """SQL in PostgreSQL that turns a value into its carried form."""
         return self.carry.replace("{}", value_sql)
 
-    def restored(self, carried_sql: str) -> str:
+    def restore_sql(self, carried_sql: str) -> str:
         """SQL in PostgreSQL that turns the carried form back into the value."""
         return self.restore.replace("{}", carried_sql)
 

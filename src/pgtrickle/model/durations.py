@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def spelled(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A length of time in its largest units: `1 h 30 min`, `5 min`, `2.5 s`."""
     if seconds < 60:
         return f"{seconds:g} s"

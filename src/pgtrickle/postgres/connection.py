@@ -43,9 +43,9 @@ __all__ = [
     "check_writable",
     "connect",
     "connect_as_author",
-    "refused",
     "set_locally",
     "sql",
+    "to_refusal",
 ]
 
 
@@ -154,7 +154,7 @@ class Snapshot:
     connection: Connection
 
 
-def refused(error: psycopg.Error) -> CommandRefused:
+def to_refusal(error: psycopg.Error) -> CommandRefused:
     """PostgreSQL's refusal in our words: its message, its hint and its SQLSTATE."""
     message = error.diag.message_primary or str(error).strip()
     return CommandRefused(message, hint=error.diag.message_hint, refused_with=error.sqlstate)

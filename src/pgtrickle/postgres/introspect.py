@@ -12,7 +12,7 @@ from pgtrickle.model.errors import Busy, CommandRefused, SourceChanged
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.postgres.connection import Connection, DatabaseError, refused, set_locally, sql
+from pgtrickle.postgres.connection import Connection, DatabaseError, set_locally, sql, to_refusal
 from pgtrickle.postgres.locking import is_contention
 from pgtrickle.postgres.settings import EXACT, Settings, meaning
 from pgtrickle.postgres.statements import load
@@ -166,7 +166,7 @@ def _as_view(connection: Connection, query: str, settings: Settings) -> Iterator
         except DatabaseError as error:
             if is_contention(error):
                 raise Busy("a source is locked by another session", hint="try again in a moment") from error
-            raise refused(error) from error
+            raise to_refusal(error) from error
         if settings:
             # constants are printed so that they can be read under any settings
             set_locally(connection, EXACT)

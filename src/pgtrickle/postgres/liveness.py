@@ -6,10 +6,10 @@ import select
 from contextlib import suppress
 
 from pgtrickle.postgres.connection import Connection, DatabaseError
-from pgtrickle.postgres.preparing import is_in_order
+from pgtrickle.postgres.prepared_statements import is_in_order
 
 
-def rolled_back(connection: Connection) -> bool:
+def roll_back(connection: Connection) -> bool:
     """End what is left of a transaction; whether the connection can be used again."""
     if connection.closed or connection.broken:
         return False
@@ -24,7 +24,7 @@ def rolled_back(connection: Connection) -> bool:
     return True
 
 
-def lives(connection: Connection) -> bool:
+def is_alive(connection: Connection) -> bool:
     """Whether the other end is still there, as far as can be known without asking.
 
     Nothing was asked, so what has come is the end of the connection, or a message about it.

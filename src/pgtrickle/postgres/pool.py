@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from pgtrickle.model.errors import Abandoned, NoConnectionFree, TooFewConnections, UnsuitableSetting
 from pgtrickle.model.settings import MAX_CONNECTIONS, Pooling
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
-from pgtrickle.postgres.liveness import close_quietly, lives, rolled_back
+from pgtrickle.postgres.liveness import close_quietly, is_alive, roll_back
 from pgtrickle.postgres.temp_files import TempFiles, limit_temp_files
 
 FOR_TASKS: Final = 2
@@ -102,7 +102,7 @@ class Pool:
             try:
                 yield connection
             finally:
-                if rolled_back(connection):
+                if roll_back(connection):
                     connection.autocommit = False
 
     @contextmanager
@@ -222,7 +222,7 @@ class Pool:
                 age = self._age
             if opened is None:
                 break
-            if lives(opened.connection):
+            if is_alive(opened.connection):
                 return opened
             close_quietly(opened.connection)
         connection = connect(self.dsn, application_name="pgtrickle refresh", is_pooled=self._is_pooled)
@@ -244,7 +244,7 @@ class Pool:
         return _Opened(connection, age)
 
     def _give_back(self, count: int, taken: list[_Opened]) -> None:
-        clean = [opened for opened in taken if rolled_back(opened.connection)]
+        clean = [opened for opened in taken if roll_back(opened.connection)]
         with self._changed:
             for opened in taken:
                 if opened in self._in_use:

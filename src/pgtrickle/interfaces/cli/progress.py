@@ -9,16 +9,16 @@ from typing import Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from pgtrickle.commands.progress import Copied, rows_to_load
+from pgtrickle.commands.load_progress import CopyProgress, rows_to_load
+from pgtrickle.interfaces.cli.formatting import count
 from pgtrickle.interfaces.cli.printing import errors
-from pgtrickle.interfaces.cli.words import count
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.postgres.connection import DatabaseError, connect
 
 _EVERY_SECONDS = 0.2
 
 
-class Waiting:
+class ProgressLine:
     """Shows what is being done and for how long; of a load also the rows, as PostgreSQL counts them."""
 
     def __init__(self, step: str, dsn: str = "", loading: str | None = None) -> None:
@@ -61,12 +61,12 @@ class Waiting:
         # a line of progress is worth no error
         with suppress(PgTrickleError, DatabaseError), connect(self._dsn, autocommit=True) as connection:
             total = rows_to_load(connection, self._loading or "")
-            copied = Copied()
+            copied = CopyProgress()
             while not self._done.wait(_EVERY_SECONDS):
-                copied.look(connection)
+                copied.poll(connection)
                 self._show(copied, total)
 
-    def _show(self, copied: Copied, total: int | None) -> None:
+    def _show(self, copied: CopyProgress, total: int | None) -> None:
         """The bar fills while rows are read; between reading and writing nobody counts, so it only moves."""
         read = count(copied.read)
         rows = f"{read} of about {count(total)} rows read" if total else f"{read} rows read"

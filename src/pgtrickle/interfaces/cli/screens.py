@@ -9,13 +9,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgtrickle.commands.look import PastRefresh, Sidecar, Standing
-from pgtrickle.interfaces.cli import words
-from pgtrickle.model.durations import spelled
+from pgtrickle.commands.status import PastRefresh, Sidecar, StreamTableStatus
+from pgtrickle.interfaces.cli import formatting
+from pgtrickle.model.durations import duration_text
 from pgtrickle.model.stream_table import Status
 
 
-def definitions(tables: Sequence[Standing]) -> RenderableType:
+def definitions(tables: Sequence[StreamTableStatus]) -> RenderableType:
     """All stream tables: what was asked for."""
     if not tables:
         return Text('No stream tables yet. Create one: pgtrickle create NAME --query "select …"')
@@ -23,16 +23,16 @@ def definitions(tables: Sequence[Standing]) -> RenderableType:
     for table in tables:
         screen.add_row(
             Text(str(table.name)),
-            words.status(table.status),
-            Text(words.schedule(table)),
-            Text(words.mode(table)),
+            formatting.status(table.status),
+            Text(formatting.schedule(table)),
+            Text(formatting.mode(table)),
             Text(", ".join(table.sources)),
             Text(table.owner),
         )
     return Group(screen, *_waits(tables))
 
 
-def standings(tables: Sequence[Standing]) -> RenderableType:
+def statuses(tables: Sequence[StreamTableStatus]) -> RenderableType:
     """All stream tables: how they fare; below, what is wrong with those that fail."""
     if not tables:
         return definitions(tables)
@@ -42,34 +42,34 @@ def standings(tables: Sequence[Standing]) -> RenderableType:
     for table in tables:
         screen.add_row(
             Text(str(table.name)),
-            words.status(table.status),
+            formatting.status(table.status),
             Text(_freshness(table)),
-            Text(words.count(table.pending_changes)),
-            Text(words.schedule(table)),
-            Text(words.mode(table)),
+            Text(formatting.count(table.pending_changes)),
+            Text(formatting.schedule(table)),
+            Text(formatting.mode(table)),
             Text(_last_refresh(table)),
         )
     notes = [*_waits(tables), *(note for table in tables for note in _notes(table))]
     return Group(screen, *notes)
 
 
-def standing(table: Standing) -> RenderableType:
+def status(table: StreamTableStatus) -> RenderableType:
     """One stream table, everything about it."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
     rows: list[tuple[str, str | Text]] = [
         ("stream table", Text(str(table.name), style="bold")),
-        ("status", words.status(table.status)),
+        ("status", formatting.status(table.status)),
         ("data as of", _freshness(table) + _at(table)),
-        ("waiting", f"{words.count(table.pending_changes)} captured change rows"),
-        ("schedule", words.schedule(table)),
-        ("mode", words.mode(table)),
+        ("waiting", f"{formatting.count(table.pending_changes)} captured change rows"),
+        ("schedule", formatting.schedule(table)),
+        ("mode", formatting.mode(table)),
     ]
     if table.downgrade_reason:
         rows.append(("why FULL", table.downgrade_reason))
     if table.refresh_timeout is not None:
-        limit = spelled(table.refresh_timeout) if table.refresh_timeout else "none"
+        limit = duration_text(table.refresh_timeout) if table.refresh_timeout else "none"
         rows.append(("refresh timeout", Text(limit)))
     if table.waits:
         rows.append(("waits", Text(table.waits, style="yellow")))
@@ -79,7 +79,7 @@ def standing(table: Standing) -> RenderableType:
     if table.last_error:
         rows.append(("last error", Text(_one_line(table.last_error), style="red")))
         rows.append(
-            ("failures", f"{table.consecutive_errors} in a row; next try {words.moment(table.retry_at)}")
+            ("failures", f"{table.consecutive_errors} in a row; next try {formatting.moment(table.retry_at)}")
         )
     rows += [("reads", ", ".join(table.sources)), ("owner", table.owner), ("query", table.query.strip())]
     for label, value in rows:
@@ -98,11 +98,11 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
         screen.columns[column].justify = "right"
     for past in refreshes:
         screen.add_row(
-            words.moment(past.started_at),
+            formatting.moment(past.started_at),
             Text(past.action.value if not past.error else f"{past.action.value} failed"),
-            words.count(past.rows_inserted),
-            words.count(past.rows_deleted),
-            words.milliseconds(past.milliseconds),
+            formatting.count(past.rows_inserted),
+            formatting.count(past.rows_deleted),
+            formatting.milliseconds(past.milliseconds),
             Text(_one_line(past.error), style="red") if past.error else Text(past.reason or ""),
             Text(past.initiated_by),
         )
@@ -120,17 +120,17 @@ def sidecars(serving: Sequence[Sidecar]) -> RenderableType:
     for one in serving:
         place = Text(f"{one.host}, process {one.process}")
         if not one.is_alive:
-            place.append(f", silent since {words.moment(one.seen_at)}", style="red")
+            place.append(f", silent since {formatting.moment(one.seen_at)}", style="red")
         screen.add_row(
             place,
-            words.moment(one.started_at),
+            formatting.moment(one.started_at),
             f"{one.busy} of {one.workers}",
-            words.count(one.queued),
-            words.count(one.behind),
-            words.milliseconds(one.tick_milliseconds),
-            words.milliseconds(one.slowest_tick_milliseconds),
-            words.count(one.refreshes),
-            words.count(one.failures),
+            formatting.count(one.queued),
+            formatting.count(one.behind),
+            formatting.milliseconds(one.tick_milliseconds),
+            formatting.milliseconds(one.slowest_tick_milliseconds),
+            formatting.count(one.refreshes),
+            formatting.count(one.failures),
             _in_place(one).partition(",")[0],
         )
     reasons = [
@@ -156,23 +156,23 @@ def _table(*headers: str) -> Table:
     return screen
 
 
-def _freshness(table: Standing) -> str:
+def _freshness(table: StreamTableStatus) -> str:
     if not table.is_populated or table.staleness_seconds is None:
         return "not loaded yet"
-    return f"{words.age(table.staleness_seconds)} ago"
+    return f"{formatting.age(table.staleness_seconds)} ago"
 
 
-def _at(table: Standing) -> str:
-    return f" ({words.moment(table.data_timestamp)})" if table.data_timestamp else ""
+def _at(table: StreamTableStatus) -> str:
+    return f" ({formatting.moment(table.data_timestamp)})" if table.data_timestamp else ""
 
 
-def _last_refresh(table: Standing) -> str:
+def _last_refresh(table: StreamTableStatus) -> str:
     if table.last_action is None:
         return "none yet"
-    return f"{table.last_action.value}, {words.milliseconds(table.last_milliseconds)}"
+    return f"{table.last_action.value}, {formatting.milliseconds(table.last_milliseconds)}"
 
 
-def _waits(tables: Sequence[Standing]) -> list[RenderableType]:
+def _waits(tables: Sequence[StreamTableStatus]) -> list[RenderableType]:
     """What stream tables wait for, once for all that wait for the same."""
     waiting: dict[str, list[str]] = {}
     for table in tables:
@@ -188,7 +188,7 @@ def _waits(tables: Sequence[Standing]) -> list[RenderableType]:
     ]
 
 
-def _notes(table: Standing) -> list[RenderableType]:
+def _notes(table: StreamTableStatus) -> list[RenderableType]:
     notes: list[RenderableType] = []
     if table.downgrade_reason:
         notes.append(_note(table, "FULL because", table.downgrade_reason, ""))
@@ -199,12 +199,13 @@ def _notes(table: Standing) -> list[RenderableType]:
     return notes
 
 
-def _repairs(table: Standing) -> str:
-    when = words.moment(table.last_repair_at)
-    return f"{words.count(table.repairs)}, the last at {when}; pgtrickle.repairs('{table.name}') has the rows"
+def _repairs(table: StreamTableStatus) -> str:
+    when = formatting.moment(table.last_repair_at)
+    count = formatting.count(table.repairs)
+    return f"{count}, the last at {when}; pgtrickle.repairs('{table.name}') has the rows"
 
 
-def _note(table: Standing, label: str, text: str, style: str) -> RenderableType:
+def _note(table: StreamTableStatus, label: str, text: str, style: str) -> RenderableType:
     return Text.assemble((str(table.name), "bold"), f": {label} ", (_one_line(text), style))
 
 

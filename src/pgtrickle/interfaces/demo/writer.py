@@ -11,11 +11,11 @@ from typing import Final
 from pgtrickle.postgres.connection import Connection, connect
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 0.2
-_ROLLED_BACK = 0.05
+_ROLLBACK_CHANCE = 0.05
 
 
 @dataclass(slots=True)
-class Written:
+class WriteCounts:
     """What the writer has committed so far."""
 
     rows: int = 0
@@ -27,7 +27,7 @@ class Writer:
     """Changes the shop from a thread of its own until `stop` is set; the same seed, the same changes."""
 
     def __init__(self, dsn: str, stop: threading.Event, seed: int) -> None:
-        self.written = Written()
+        self.written = WriteCounts()
         self.failure: BaseException | None = None
         self._dsn, self._stop, self._random = dsn, stop, random.Random(seed)
         self._thread = threading.Thread(target=self._write, name="writer")
@@ -53,7 +53,7 @@ class Writer:
         kinds, weights = zip(*_CHANGES, strict=True)
         chosen = self._random.choices(kinds, weights, k=self._random.choice((1, 1, 1, 2, 4)))
         rows = sum(change(connection, self._random) for change in chosen)
-        if self._random.random() < _ROLLED_BACK:
+        if self._random.random() < _ROLLBACK_CHANCE:
             connection.rollback()
             self.written.rolled_back += 1
             return

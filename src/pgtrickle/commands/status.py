@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from pgtrickle.catalog.identity import installation
-from pgtrickle.commands.opening import check_known, opened
+from pgtrickle.commands.connections import check_known, open_installed
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshMode, Status
 from pgtrickle.model.tier import Tier
@@ -16,7 +16,7 @@ from pgtrickle.postgres.statements import load
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StreamTableStatus:
     """One stream table: what was asked for, and how it stands now.
 
     `pending_changes` counts captured change rows that wait for it, an update as two.
@@ -94,13 +94,13 @@ class Sidecar:
 
 def is_copy(dsn: str) -> bool:
     """Whether the catalog came with a dump, a clone or an upgrade, and has not been repaired since."""
-    with opened(dsn) as connection:
+    with open_installed(dsn) as connection:
         return installation(connection).is_copy
 
 
 def sidecars(dsn: str) -> list[Sidecar]:
     """Who serves this database, the longest first."""
-    with opened(dsn) as connection:
+    with open_installed(dsn) as connection:
         rows = connection.execute(
             "select sidecar_id::text, host, process, version, started_at, seen_at, is_alive, workers, busy,"
             " queued, behind, tick_ms, slowest_tick_ms, refreshes, failures, vitals"
@@ -109,41 +109,41 @@ def sidecars(dsn: str) -> list[Sidecar]:
         return [Sidecar(*row) for row in rows]
 
 
-def standings(dsn: str) -> list[Standing]:
+def table_statuses(dsn: str) -> list[StreamTableStatus]:
     """All stream tables, by name."""
-    with opened(dsn) as connection:
-        return standings_on(connection)
+    with open_installed(dsn) as connection:
+        return read_table_statuses(connection)
 
 
-def standings_on(connection: Connection) -> list[Standing]:
+def read_table_statuses(connection: Connection) -> list[StreamTableStatus]:
     """All stream tables, for somebody who looks again and again."""
-    return _standings(connection, None)
+    return _table_statuses(connection, None)
 
 
-def standing(dsn: str, name: str) -> Standing:
+def table_status(dsn: str, name: str) -> StreamTableStatus:
     """One stream table."""
-    with opened(dsn) as connection:
-        return _standings(connection, check_known(connection, name))[0]
+    with open_installed(dsn) as connection:
+        return _table_statuses(connection, check_known(connection, name))[0]
 
 
 def history(dsn: str, name: str, limit: int = 20) -> list[PastRefresh]:
     """The latest refreshes of a stream table, newest first."""
-    with opened(dsn) as connection:
+    with open_installed(dsn) as connection:
         known = {"name": check_known(connection, name), "limit": limit}
         rows = connection.execute(load("pgtrickle.commands", "sql/history.sql"), known)
         return [_past(row) for row in rows]
 
 
-def _standings(connection: Connection, name: str | None) -> list[Standing]:
-    rows = connection.execute(load("pgtrickle.commands", "sql/standings.sql"), {"name": name})
-    return [_standing(row) for row in rows]
+def _table_statuses(connection: Connection, name: str | None) -> list[StreamTableStatus]:
+    rows = connection.execute(load("pgtrickle.commands", "sql/statuses.sql"), {"name": name})
+    return [_table_status(row) for row in rows]
 
 
-def _standing(row: tuple[Any, ...]) -> Standing:
+def _table_status(row: tuple[Any, ...]) -> StreamTableStatus:
     schema, name, owner, query, sources, schedule, tier, mode, effective, reason, status, *rest = row
     is_populated, data_at, staleness, pending, refreshed_at, action, milliseconds, errors, error, *more = rest
     retry, waits, refresh_timeout, on_divergence, repairs, last_repair_at = more
-    return Standing(
+    return StreamTableStatus(
         RelationName(schema, name),
         owner,
         query,

@@ -13,7 +13,7 @@ _BY_SQLSTATE: Final = {
 }
 
 
-def limit_behind(error: BaseException | None) -> str | None:
+def server_timeout_behind(error: BaseException | None) -> str | None:
     """The timeout by which the server closed the connection; None if that was not why."""
     while error is not None:
         if isinstance(error, psycopg.Error) and error.sqlstate in _BY_SQLSTATE:

@@ -13,10 +13,10 @@ from typer.exceptions import TyperException
 from pgtrickle.interfaces.cli.printing import errors
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
 from pgtrickle.model.settings import DSN
-from pgtrickle.postgres.connection import DatabaseError, refused
+from pgtrickle.postgres.connection import DatabaseError, to_refusal
 
 
-class Failed(Exception):
+class CommandFailed(Exception):
     """A command failed and has said so; `exit_code` is for the shell."""
 
     def __init__(self, exit_code: int) -> None:
@@ -25,7 +25,7 @@ class Failed(Exception):
 
 
 @contextmanager
-def reported(*, is_debugging: bool) -> Iterator[None]:
+def report_errors(*, is_debugging: bool) -> Iterator[None]:
     """Turn whatever goes wrong within into one line and an exit code."""
     try:
         yield
@@ -38,24 +38,24 @@ def reported(*, is_debugging: bool) -> Iterator[None]:
     except PgTrickleError as error:
         raise _told(error, is_debugging) from None
     except DatabaseError as error:
-        raise _told(refused(error), is_debugging) from None
+        raise _told(to_refusal(error), is_debugging) from None
     except TyperException as error:
         _say("error", f"{_sentence(_usage(error))}. Hint: {_help(error)}")
-        raise Failed(2) from None
+        raise CommandFailed(2) from None
     except Abort:
         _say("stopped", "nothing was done")
-        raise Failed(1) from None
+        raise CommandFailed(1) from None
     except KeyboardInterrupt:
         _say("stopped", "nothing that was unfinished has been kept")
-        raise Failed(130) from None
+        raise CommandFailed(130) from None
     except Exit as error:
-        raise Failed(error.exit_code) from None
+        raise CommandFailed(error.exit_code) from None
     except Exception as error:
         if is_debugging:
             traceback.print_exc()
         what = _sentence(f"{type(error).__name__}: {error}")
         _say("error PGT-X000", f"this should not happen: {what}. Hint: pgtrickle --debug … shows where")
-        raise Failed(1) from None
+        raise CommandFailed(1) from None
 
 
 def line(error: PgTrickleError) -> str:
@@ -64,11 +64,11 @@ def line(error: PgTrickleError) -> str:
     return f"{text} Hint: {_sentence(error.hint)}" if error.hint else text
 
 
-def _told(error: PgTrickleError, is_debugging: bool) -> Failed:
+def _told(error: PgTrickleError, is_debugging: bool) -> CommandFailed:
     if is_debugging:
         traceback.print_exc()
     _say(f"error {error.code}", line(error))
-    return Failed(error.exit_code)
+    return CommandFailed(error.exit_code)
 
 
 def _say(label: str, text: str) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from rich.text import Text
 
-from pgtrickle.commands.look import Standing
+from pgtrickle.commands.status import StreamTableStatus
 from pgtrickle.model.stream_table import RefreshMode, Status
 from pgtrickle.model.tier import Tier
 
@@ -55,12 +55,12 @@ def moment(value: datetime | None) -> str:
     return "–" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def schedule(table: Standing) -> str:
+def schedule(table: StreamTableStatus) -> str:
     """When it is refreshed; a tier other than hot changes that: `5s (warm)`."""
     return table.schedule if table.tier is Tier.HOT else f"{table.schedule} ({table.tier.value})"
 
 
-def mode(table: Standing) -> str:
+def mode(table: StreamTableStatus) -> str:
     """What was asked for, and what it became: `AUTO → FULL`."""
     asked, effective = table.refresh_mode, table.effective_refresh_mode
     if effective is None:

@@ -37,7 +37,7 @@ def free_port() -> int:
     raise ConnectionFailed("no free port on 127.0.0.1 for the embedded PostgreSQL", hint="stop other servers")
 
 
-def copied(binaries: Path, target: Path) -> Path:
+def copy_binaries(binaries: Path, target: Path) -> Path:
     """Copy a PostgreSQL and the libraries of its wheel, which it looks for at a fixed relative path."""
     installed, package = binaries.parent, binaries.parent.parent
     copy = target / package.name / installed.name
@@ -59,7 +59,7 @@ def unprivileged_account() -> Account:
     raise ConnectionFailed("PostgreSQL does not run as root", hint="start pgtrickle as another user")
 
 
-def guard(pid: int, how: signal.Signals = signal.SIGINT) -> subprocess.Popen[bytes]:
+def start_guard(pid: int, how: signal.Signals = signal.SIGINT) -> subprocess.Popen[bytes]:
     """A process that stops the server if we die without doing so: our end of its pipe then closes."""
     wait_and_stop = 'read -r _; kill -"$1" "$0" 2>/dev/null'
     return subprocess.Popen(
@@ -71,7 +71,7 @@ def guard(pid: int, how: signal.Signals = signal.SIGINT) -> subprocess.Popen[byt
     )
 
 
-def end_guard(running: subprocess.Popen[bytes] | None) -> None:
+def stop_guard(running: subprocess.Popen[bytes] | None) -> None:
     """Dismiss the guard: from here on we stop the server ourselves."""
     if running is not None:
         running.kill()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pgtrickle.commands.opening import known
+from pgtrickle.commands.connections import qualified_name
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.statements import load
 
 
 @dataclass(slots=True)
-class Copied:
+class CopyProgress:
     """Rows that refreshes of this role have read and staged since the first look.
 
     PostgreSQL forgets a copy when it ends, so its last known count is kept:
@@ -20,7 +20,7 @@ class Copied:
     is_copying: bool = False
     _counts: dict[tuple[int, object, str], int] = field(default_factory=dict)
 
-    def look(self, connection: Connection) -> None:
+    def poll(self, connection: Connection) -> None:
         """Take in what is being copied right now."""
         found = connection.execute(load("pgtrickle.commands", "sql/copies.sql")).fetchall()
         self.is_copying = bool(found)
@@ -43,6 +43,6 @@ class Copied:
 
 def rows_to_load(connection: Connection, name: str) -> int | None:
     """About how many rows a first load of a stream table reads; None if it has been loaded, or is unknown."""
-    asked = {"name": known(connection, name)}
+    asked = {"name": qualified_name(connection, name)}
     row = connection.execute(load("pgtrickle.commands", "sql/rows_to_load.sql"), asked).fetchone()
     return int(row[0]) if row and row[0] else None

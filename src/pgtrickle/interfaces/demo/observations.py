@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pgtrickle.commands.look import Standing, standings_on
+from pgtrickle.commands.status import StreamTableStatus, read_table_statuses
 from pgtrickle.interfaces.demo.shop import EXAMPLES, SAMPLES
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.names import RelationName
@@ -24,7 +24,7 @@ WORK = (Action.DIFFERENTIAL, Action.FULL)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampleRows:
     """A few rows of a stream table."""
 
     name: str
@@ -33,16 +33,16 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Overview:
     """The stream tables at one moment."""
 
-    tables: Sequence[Standing]
+    tables: Sequence[StreamTableStatus]
     rows: dict[str, int]
-    samples: tuple[Sample, ...]
+    samples: tuple[SampleRows, ...]
 
 
 @dataclass(slots=True)
-class Board:
+class RefreshLog:
     """Outcomes and errors by stream table; the sidecar writes while the screen reads."""
 
     outcomes: dict[RelationName, list[RefreshOutcome]] = field(default_factory=lambda: defaultdict(list))
@@ -72,13 +72,13 @@ class Board:
             return [outcome for outcomes in chosen for outcome in outcomes if outcome.action in WORK]
 
 
-def look(connection: Connection) -> Look:
+def read_overview(connection: Connection) -> Overview:
     """See how the stream tables are, all in one snapshot."""
     with connection.transaction():
         connection.execute("set transaction isolation level repeatable read read only")
         rows = {example.name: _count(connection, example.name) for example in EXAMPLES}
         samples = tuple(_sample(connection, name, query) for name, query in SAMPLES)
-        return Look(standings_on(connection), rows, samples)
+        return Overview(read_table_statuses(connection), rows, samples)
 
 
 def _count(connection: Connection, name: str) -> int:
@@ -87,10 +87,10 @@ def _count(connection: Connection, name: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _sample(connection: Connection, name: str, query: str) -> Sample:
+def _sample(connection: Connection, name: str, query: str) -> SampleRows:
     cursor = connection.execute(sql.SQL(query))
     columns = tuple(column.name for column in cursor.description or ())
-    return Sample(name, columns, tuple(cursor.fetchall()))
+    return SampleRows(name, columns, tuple(cursor.fetchall()))
 
 
 def median(outcomes: Sequence[RefreshOutcome]) -> float | None:

@@ -13,54 +13,54 @@ from pgtrickle.postgres.connection import (
     along_login_path,
     connect,
     connect_as_author,
-    refused,
+    to_refusal,
 )
-from pgtrickle.postgres.limits import limit_behind
+from pgtrickle.postgres.server_timeouts import server_timeout_behind
 
 
 @contextmanager
-def opened(dsn: str) -> Iterator[Connection]:
+def open_installed(dsn: str) -> Iterator[Connection]:
     """A connection, each statement committed at once, to a database in which pgtrickle is installed."""
-    with connected(dsn) as connection:
+    with open_connection(dsn) as connection:
         check_installed(connection)
         yield connection
 
 
 @contextmanager
-def opened_as_author(dsn: str) -> Iterator[Connection]:
+def open_as_author(dsn: str) -> Iterator[Connection]:
     """The same under the settings of the role, which decide what a query means that is given there."""
-    with connect_as_author(dsn) as connection, _telling(connection):
+    with connect_as_author(dsn) as connection, _translate_errors(connection):
         check_installed(connection)
         yield connection
 
 
 @contextmanager
-def connected(dsn: str) -> Iterator[Connection]:
+def open_connection(dsn: str) -> Iterator[Connection]:
     """A connection, each statement committed at once; what PostgreSQL refuses comes as our error."""
-    with connect(dsn, autocommit=True) as connection, _telling(connection):
+    with connect(dsn, autocommit=True) as connection, _translate_errors(connection):
         yield connection
 
 
 @contextmanager
-def _telling(connection: Connection) -> Iterator[None]:
+def _translate_errors(connection: Connection) -> Iterator[None]:
     try:
         yield
     except DatabaseError as error:
-        raise told(connection, error) from error
+        raise to_error(connection, error) from error
 
 
-def told(connection: Connection, error: DatabaseError) -> PgTrickleError:
+def to_error(connection: Connection, error: DatabaseError) -> PgTrickleError:
     """The error in our words: a lost connection, or what PostgreSQL refused."""
-    if connection.closed and (limit := limit_behind(error)):
+    if connection.closed and (limit := server_timeout_behind(error)):
         return ConnectionFailed(
             f"the server closed the connection because of {limit}", hint=f"raise {limit}, then try again"
         )
     if connection.closed:
         return ConnectionFailed("the server closed the connection", hint="check that it runs, then try again")
-    return refused(error)
+    return to_refusal(error)
 
 
-def known(connection: Connection, name: str) -> str | None:
+def qualified_name(connection: Connection, name: str) -> str | None:
     """The stream table of that name with its schema, as SQL; None if there is none."""
     with along_login_path(connection):
         row = connection.execute(
@@ -71,7 +71,7 @@ def known(connection: Connection, name: str) -> str | None:
 
 def check_known(connection: Connection, name: str) -> str:
     """The name of a stream table with its schema; raise unless there is one of that name."""
-    found = known(connection, name)
+    found = qualified_name(connection, name)
     if found is None:
         raise UnknownStreamTable(
             f"there is no stream table {name}",

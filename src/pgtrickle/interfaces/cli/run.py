@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 from rich.text import Text
 from typer import BadParameter, Option
 
-from pgtrickle.commands.opening import opened
-from pgtrickle.interfaces.cli import words
-from pgtrickle.interfaces.cli.failures import line
+from pgtrickle.commands.connections import open_installed
+from pgtrickle.interfaces.cli import formatting
+from pgtrickle.interfaces.cli.error_reporting import line
 from pgtrickle.interfaces.cli.options import (
     CacheEntries,
     Dsn,
@@ -34,7 +34,7 @@ from pgtrickle.interfaces.cli.options import (
     Workers,
 )
 from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
-from pgtrickle.interfaces.cli.progress import Waiting
+from pgtrickle.interfaces.cli.progress import ProgressLine
 from pgtrickle.model.errors import SparkLost
 from pgtrickle.model.settings import Pooling, Settings, SparkPath, read_settings
 from pgtrickle.model.stream_table import Action
@@ -92,7 +92,7 @@ def run(
         temp_file_limit=temp_file_limit,
         stop_timeout=stop_timeout,
     )
-    with opened(dsn) as connection:
+    with open_installed(dsn) as connection:
         check_writable(connection)
         where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
     # before Spark starts, so that a wrong setting is reported at once
@@ -116,7 +116,7 @@ def run(
 def _start(settings: Settings, spark_settings: dict[str, str]) -> Engine:
     """An engine whose Spark is warm, so that no refresh pays for that."""
     began = time.monotonic()
-    with Waiting(f"Starting Spark on {settings.spark_master}"):
+    with ProgressLine(f"Starting Spark on {settings.spark_master}"):
         from pgtrickle.commands.engine import build_engine
         from pgtrickle.pipeline.session import open_spark
 
@@ -202,9 +202,9 @@ def _tell(event: RefreshEvent) -> None:
     elif event.outcome is not None:
         done = event.outcome
         text.append(f"{done.action.value:<12}  ")
-        text.append(f"+{words.count(done.rows_inserted):<8}", style="green")
-        text.append(f"−{words.count(done.rows_deleted):<8}", style="magenta")
-        text.append(f"{words.milliseconds(done.milliseconds):>8}  ")
+        text.append(f"+{formatting.count(done.rows_inserted):<8}", style="green")
+        text.append(f"−{formatting.count(done.rows_deleted):<8}", style="magenta")
+        text.append(f"{formatting.milliseconds(done.milliseconds):>8}  ")
         text.append(done.reason, style="dim")
     output().print(text, soft_wrap=True)
 

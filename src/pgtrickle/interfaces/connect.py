@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pgtrickle.commands.opening import connected
+from pgtrickle.commands.connections import open_connection
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.model.settings import read_settings
 from pgtrickle.postgres.pool import check_enough
@@ -51,7 +51,7 @@ def connect(
         spark_master=spark if isinstance(spark, str) else None,
     )
     check_enough(settings.max_connections)
-    with connected(settings.dsn):
+    with open_connection(settings.dsn):
         return Trickle(settings, lambda: _spark(spark, settings.spark_master))
 
 
