@@ -1,4 +1,4 @@
-"""Connections on which commands run, with PostgreSQL's errors in our words."""
+"""Connections for commands. They turn errors of PostgreSQL into errors of pgtrickle."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, UnknownStre
 from pgtrickle.postgres.connection import (
     Connection,
     DatabaseError,
-    along_login_path,
     connect,
     connect_as_author,
+    login_search_path,
     to_refusal,
 )
 from pgtrickle.postgres.server_timeouts import server_timeout_behind
@@ -20,7 +20,7 @@ from pgtrickle.postgres.server_timeouts import server_timeout_behind
 
 @contextmanager
 def open_installed(dsn: str) -> Iterator[Connection]:
-    """A connection, each statement committed at once, to a database in which pgtrickle is installed."""
+    """Open an autocommit connection; raise unless pgtrickle is installed in the database."""
     with open_connection(dsn) as connection:
         check_installed(connection)
         yield connection
@@ -28,7 +28,7 @@ def open_installed(dsn: str) -> Iterator[Connection]:
 
 @contextmanager
 def open_as_author(dsn: str) -> Iterator[Connection]:
-    """The same under the settings of the role, which decide what a query means that is given there."""
+    """Open the same connection under the settings of its role, which give queries their meaning."""
     with connect_as_author(dsn) as connection, _translate_errors(connection):
         check_installed(connection)
         yield connection
@@ -36,7 +36,7 @@ def open_as_author(dsn: str) -> Iterator[Connection]:
 
 @contextmanager
 def open_connection(dsn: str) -> Iterator[Connection]:
-    """A connection, each statement committed at once; what PostgreSQL refuses comes as our error."""
+    """Open an autocommit connection. Errors of PostgreSQL are raised as errors of pgtrickle."""
     with connect(dsn, autocommit=True) as connection, _translate_errors(connection):
         yield connection
 
@@ -50,7 +50,7 @@ def _translate_errors(connection: Connection) -> Iterator[None]:
 
 
 def to_error(connection: Connection, error: DatabaseError) -> PgTrickleError:
-    """The error in our words: a lost connection, or what PostgreSQL refused."""
+    """The error of pgtrickle for an error of PostgreSQL: a lost connection or a refusal."""
     if connection.closed and (limit := server_timeout_behind(error)):
         return ConnectionFailed(
             f"the server closed the connection because of {limit}", hint=f"raise {limit}, then try again"
@@ -61,8 +61,8 @@ def to_error(connection: Connection, error: DatabaseError) -> PgTrickleError:
 
 
 def qualified_name(connection: Connection, name: str) -> str | None:
-    """The stream table of that name with its schema, as SQL; None if there is none."""
-    with along_login_path(connection):
+    """The name of a stream table with its schema, as SQL; None if there is no such stream table."""
+    with login_search_path(connection):
         row = connection.execute(
             "select pgtrickle_internal.shown_name(pgtrickle_internal.find_stream_table(%s))", (name,)
         ).fetchone()
@@ -70,7 +70,7 @@ def qualified_name(connection: Connection, name: str) -> str | None:
 
 
 def check_known(connection: Connection, name: str) -> str:
-    """The name of a stream table with its schema; raise unless there is one of that name."""
+    """The name of a stream table with its schema; raise if there is no such stream table."""
     found = qualified_name(connection, name)
     if found is None:
         raise UnknownStreamTable(

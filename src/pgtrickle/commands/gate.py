@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgtrickle.commands.connections import open_installed
-from pgtrickle.postgres.connection import Connection, along_login_path, check_writable
+from pgtrickle.postgres.connection import Connection, check_writable, login_search_path
 
 
 def gate(dsn: str, source: str) -> list[str]:
@@ -29,7 +29,7 @@ def ungate(dsn: str, source: str) -> None:
 
 def _full_name(connection: Connection, source: str) -> str:
     """The name of a source with its schema. The search_path of the login resolves a bare name."""
-    with along_login_path(connection):
+    with login_search_path(connection):
         row = connection.execute(
             "select pgtrickle_internal.printed(pgtrickle_internal.source_named(%s))", (source,)
         ).fetchone()

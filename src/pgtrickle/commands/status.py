@@ -1,4 +1,4 @@
-"""What stream tables there are, how they fare, and what their refreshes did."""
+"""Reads the status and history of stream tables, and the sidecars of a database."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pgtrickle.postgres.statements import load
 
 @dataclass(frozen=True, slots=True)
 class StreamTableStatus:
-    """One stream table: what was asked for, and how it stands now.
+    """The definition and current status of one stream table.
 
-    `pending_changes` counts captured change rows that wait for it, an update as two.
-    `last_error` is for those who may act for its owner. `waits` says what keeps it from being refreshed: a
-    gate, that the database is drained or a copy, or that Spark is being started again. `refresh_timeout` is
-    in seconds: 0 is without limit, None is the default of the sidecar. `repairs` counts how often it did not
-    hold the rows that it should hold, and was loaded anew for that.
+    `pending_changes` counts captured change rows that are not applied yet; an update counts as two.
+    `last_error` is None for roles that are not members of the owner. `waits` says what blocks its refreshes:
+    a gate, a drained or copied database, or a restart of Spark. `refresh_timeout` is in seconds: 0 is no
+    limit, None is the default of the sidecar. `repairs` counts how often the stream table had wrong rows and
+    was loaded again.
     """
 
     name: RelationName
@@ -55,7 +55,7 @@ class StreamTableStatus:
 
 @dataclass(frozen=True, slots=True)
 class PastRefresh:
-    """One line of the history of a stream table."""
+    """One entry in the history of a stream table."""
 
     refresh_id: int
     name: RelationName
@@ -72,7 +72,7 @@ class PastRefresh:
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """One process that serves the database, as it last told of itself."""
+    """One sidecar process, as of its last report."""
 
     sidecar_id: str
     host: str
@@ -93,13 +93,13 @@ class Sidecar:
 
 
 def is_copy(dsn: str) -> bool:
-    """Whether the catalog came with a dump, a clone or an upgrade, and has not been repaired since."""
+    """Whether the catalog comes from a dump, a clone or an upgrade and has not been repaired since."""
     with open_installed(dsn) as connection:
         return installation(connection).is_copy
 
 
 def sidecars(dsn: str) -> list[Sidecar]:
-    """Who serves this database, the longest first."""
+    """The sidecars of the database, oldest first."""
     with open_installed(dsn) as connection:
         rows = connection.execute(
             "select sidecar_id::text, host, process, version, started_at, seen_at, is_alive, workers, busy,"
@@ -110,18 +110,18 @@ def sidecars(dsn: str) -> list[Sidecar]:
 
 
 def table_statuses(dsn: str) -> list[StreamTableStatus]:
-    """All stream tables, by name."""
+    """The status of all stream tables, ordered by name."""
     with open_installed(dsn) as connection:
         return read_table_statuses(connection)
 
 
 def read_table_statuses(connection: Connection) -> list[StreamTableStatus]:
-    """All stream tables, for somebody who looks again and again."""
+    """The status of all stream tables, for callers that poll on their own connection."""
     return _table_statuses(connection, None)
 
 
 def table_status(dsn: str, name: str) -> StreamTableStatus:
-    """One stream table."""
+    """The status of one stream table."""
     with open_installed(dsn) as connection:
         return _table_statuses(connection, check_known(connection, name))[0]
 

@@ -1,4 +1,4 @@
-"""Comparing stream tables with PostgreSQL's own answer to their query, in one snapshot."""
+"""Compares stream tables with PostgreSQL's own result of their query, in one snapshot."""
 
 from __future__ import annotations
 
@@ -36,32 +36,33 @@ class VerifiedTable:
 def verify(
     engine: Engine, name: str | None, seconds: float | None = REFRESH_TIMEOUT.default
 ) -> list[VerifiedTable]:
-    """Compare one stream table, or all that are populated, as bags and both ways.
+    """Compare one stream table, or all populated ones, by multiset equality.
 
-    One that takes longer than `seconds` is cancelled and raises `VerifyTimedOut`; None is no limit.
+    A comparison that takes longer than `seconds` is cancelled and raises `VerifyTimedOut`; None is no limit.
 
-    What is pending is followed first, in the same transaction, so that both sides are of one
-    snapshot whoever writes meanwhile. Raises with the rows that differ: these are kept as evidence, and the
-    next refresh loads the table anew, unless it is to stop on divergence. What cannot follow, since it is
-    suspended or reads a table that is, cannot be compared: that is an error, once all others were compared.
+    Pending changes are applied first, in the same transaction, so that both sides come from one snapshot
+    despite concurrent writes. `Diverged` carries the rows that differ. They are stored as evidence, and the
+    next refresh loads the table again, unless its `on_divergence` is `stop`. A stream table that is
+    suspended, or reads one that is, cannot be compared: that is an error, raised after all others were
+    compared.
     """
     with engine.connection() as connection:
         check_original(connection)
         tables = (find(connection, name),) if name else stream_tables(connection)
         graph = load_graph(connection)
     found: list[VerifiedTable] = []
-    left_out: dict[RelationName, str] = {}
+    skipped: dict[RelationName, str] = {}
     for table in tables:
         if table.is_populated:
             (group,) = groups((table.id,), graph)
             try:
                 found.append(_verify_table(engine, table, group, seconds))
             except NotFollowed as reason:
-                left_out[table.name] = _why_left_out(engine, reason.result)
-    if left_out:
+                skipped[table.name] = _skip_reason(engine, reason.result)
+    if skipped:
         raise CommandRefused(
-            "; ".join(f"{name} cannot be compared with its query: {why}" for name, why in left_out.items())
-            + _beside(len(found)),
+            "; ".join(f"{name} cannot be compared with its query: {why}" for name, why in skipped.items())
+            + _others_equal(len(found)),
             hint="a suspended stream table follows again after: pgtrickle resume NAME",
         )
     return found
@@ -83,8 +84,8 @@ def _verify_table(
         raise
 
 
-def _why_left_out(engine: Engine, result: Result) -> str:
-    """The reason; what failed is an error, of the table that failed and not of the one that reads it."""
+def _skip_reason(engine: Engine, result: Result) -> str:
+    """Why a table was not compared. A failure is raised as the error of the table that failed."""
     if not isinstance(result, Failure):
         return result.reason
     if isinstance(result.error, Diverged):
@@ -92,7 +93,7 @@ def _why_left_out(engine: Engine, result: Result) -> str:
     raise result.error
 
 
-def _beside(count: int) -> str:
+def _others_equal(count: int) -> str:
     return f". The other {count} equal theirs" if count else ""
 
 
@@ -104,7 +105,7 @@ def _keep_evidence(engine: Engine, table: StreamTable, error: Diverged) -> None:
 
 def _compare(connection: Connection, table: StreamTable, query: str) -> VerifiedTable:
     clock = time.perf_counter()
-    # where nothing was pending, nobody has looked at what is attached to the table
+    # without pending changes, no refresh has checked that the table runs no code of other roles
     lock_for_apply(connection, table)
     with evaluating_query(connection, table.settings):
         found = difference(connection, table, query)

@@ -1,4 +1,4 @@
-"""Which setting of the server ended a connection, or cancelled a statement."""
+"""Recognizes the server timeouts that close a connection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BY_SQLSTATE: Final = {
 
 
 def server_timeout_behind(error: BaseException | None) -> str | None:
-    """The timeout by which the server closed the connection; None if that was not why."""
+    """The setting whose timeout closed the connection; None if no timeout did."""
     while error is not None:
         if isinstance(error, psycopg.Error) and error.sqlstate in _BY_SQLSTATE:
             return _BY_SQLSTATE[error.sqlstate]

@@ -75,7 +75,7 @@ class Staging:
 
     def __enter__(self) -> Rows:
         with ExitStack() as stack:
-            places = stack.enter_context(self._engine.pool.places(self._engine.max_connections))
+            places = stack.enter_context(self._engine.pool.reserve_for_tasks(self._engine.max_connections))
             rows: Rows = self._staged(places)
             stack.callback(self._leave)
             if not self._session.can_share:
