@@ -1,4 +1,4 @@
-"""What stream tables look like on a screen."""
+"""Tables for the terminal: definitions, statuses, history, sidecars."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pgtrickle.model.stream_table import Status
 
 
 def definitions(tables: Sequence[StreamTableStatus]) -> RenderableType:
-    """All stream tables: what was asked for."""
+    """The definitions of all stream tables."""
     if not tables:
         return Text('No stream tables yet. Create one: pgtrickle create NAME --query "select …"')
     screen = _table("stream table", "status", "schedule", "mode", "reads", "owner")
@@ -33,7 +33,7 @@ def definitions(tables: Sequence[StreamTableStatus]) -> RenderableType:
 
 
 def statuses(tables: Sequence[StreamTableStatus]) -> RenderableType:
-    """All stream tables: how they fare; below, what is wrong with those that fail."""
+    """The status of all stream tables, followed by the errors of those that fail."""
     if not tables:
         return definitions(tables)
     screen = _table("stream table", "status", "data as of", "waiting", "schedule", "mode", "last refresh")
@@ -54,7 +54,7 @@ def statuses(tables: Sequence[StreamTableStatus]) -> RenderableType:
 
 
 def status(table: StreamTableStatus) -> RenderableType:
-    """One stream table, everything about it."""
+    """Everything about one stream table."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
@@ -110,42 +110,44 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
 
 
 def sidecars(serving: Sequence[Sidecar]) -> RenderableType:
-    """The processes that serve a database."""
+    """The sidecars of a database."""
     if not serving:
         return Text("No sidecar serves this database. Start one: pgtrickle run")
     numbers = ("workers busy", "queued", "behind", "a look takes", "at most", "refreshes", "failures")
     screen = _table("sidecar", "since", *numbers, "in place")
     for column in range(2, 2 + len(numbers)):
         screen.columns[column].justify = "right"
-    for one in serving:
-        place = Text(f"{one.host}, process {one.process}")
-        if not one.is_alive:
-            place.append(f", silent since {formatting.moment(one.seen_at)}", style="red")
+    for sidecar in serving:
+        place = Text(f"{sidecar.host}, process {sidecar.process}")
+        if not sidecar.is_alive:
+            place.append(f", silent since {formatting.moment(sidecar.seen_at)}", style="red")
         screen.add_row(
             place,
-            formatting.moment(one.started_at),
-            f"{one.busy} of {one.workers}",
-            formatting.count(one.queued),
-            formatting.count(one.behind),
-            formatting.milliseconds(one.tick_milliseconds),
-            formatting.milliseconds(one.slowest_tick_milliseconds),
-            formatting.count(one.refreshes),
-            formatting.count(one.failures),
-            _in_place(one).partition(",")[0],
+            formatting.moment(sidecar.started_at),
+            f"{sidecar.busy} of {sidecar.workers}",
+            formatting.count(sidecar.queued),
+            formatting.count(sidecar.behind),
+            formatting.milliseconds(sidecar.tick_milliseconds),
+            formatting.milliseconds(sidecar.slowest_tick_milliseconds),
+            formatting.count(sidecar.refreshes),
+            formatting.count(sidecar.failures),
+            _in_place(sidecar).partition(",")[0],
         )
     reasons = [
         Text(
-            f"{one.host}, process {one.process}: small changes computed in place: {_in_place(one)}", "yellow"
+            f"{sidecar.host}, process {sidecar.process}:"
+            f" small changes computed in place: {_in_place(sidecar)}",
+            "yellow",
         )
-        for one in serving
-        if _in_place(one).startswith("no,")
+        for sidecar in serving
+        if _in_place(sidecar).startswith("no,")
     ]
     return Group(screen, *reasons)
 
 
-def _in_place(one: Sidecar) -> str:
-    """Whether small changes are computed in the driver: yes, no with the reason, or not known yet."""
-    return str(one.vitals.get("in_place") or "not known yet")
+def _in_place(sidecar: Sidecar) -> str:
+    """Whether Spark computes small changes in the driver: yes, no with the reason, or not known yet."""
+    return str(sidecar.vitals.get("in_place") or "not known yet")
 
 
 def _table(*headers: str) -> Table:
@@ -173,7 +175,7 @@ def _last_refresh(table: StreamTableStatus) -> str:
 
 
 def _waits(tables: Sequence[StreamTableStatus]) -> list[RenderableType]:
-    """What stream tables wait for, once for all that wait for the same."""
+    """What stream tables wait for, one line per reason."""
     waiting: dict[str, list[str]] = {}
     for table in tables:
         if table.waits:

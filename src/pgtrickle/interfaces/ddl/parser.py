@@ -45,7 +45,7 @@ class _Parser:
             where = place(self._text, self._peek().start)
             found.append(PlacedStatement(self._statement(), where))
             if self._peek().kind is not TokenKind.END and not self._accept_sign(";"):
-                raise self._unexpected("the end of the statement")
+                raise self._syntax_error("the end of the statement")
         return found
 
     def _statement(self) -> Statement:
@@ -58,7 +58,7 @@ class _Parser:
         if self._accept("refresh"):
             self._expect("stream", "table")
             return Refresh(self._name())
-        raise BadStatement(f"{self._place}: {self._shown} begins no statement of ours", hint=_FORMS)
+        raise BadStatement(f"{self._place}: {self._token_text} begins no statement of ours", hint=_FORMS)
 
     def _create(self) -> Create:
         or_replace = self._accept("or", "replace")
@@ -80,7 +80,7 @@ class _Parser:
         if self._accept("as"):
             return Alter(name, options, self._query())
         if not options:
-            raise self._unexpected("SET (option = value) or AS query")
+            raise self._syntax_error("SET (option = value) or AS query")
         return Alter(name, options)
 
     def _drop(self) -> Drop:
@@ -100,7 +100,7 @@ class _Parser:
 
     def _part(self) -> str:
         if self._peek().kind not in (TokenKind.WORD, TokenKind.QUOTED):
-            raise self._unexpected("the name of a stream table")
+            raise self._syntax_error("the name of a stream table")
         return self._take().text
 
     def _options(self, allowed: Mapping[str, TableOption]) -> dict[str, Value]:
@@ -108,7 +108,7 @@ class _Parser:
         self._expect_sign("(")
         while True:
             if self._peek().kind is not TokenKind.WORD:
-                raise self._unexpected("the name of an option")
+                raise self._syntax_error("the name of an option")
             where, name = self._place, self._take().text.lower()
             option = known_option(allowed, name, where)
             if name in found:
@@ -129,12 +129,12 @@ class _Parser:
             return None if word.lower() == "null" else word
         if self._peek().kind is TokenKind.NUMBER:
             return self._take().text
-        raise self._unexpected("a value", "text is written in single quotes")
+        raise self._syntax_error("a value", "text is written in single quotes")
 
     def _query(self) -> str:
         start = self._peek().start
         if self._peek().kind is TokenKind.END or self._peek().is_sign(";"):
-            raise self._unexpected("a query")
+            raise self._syntax_error("a query")
         while self._peek().kind is not TokenKind.END and not self._peek().is_sign(";"):
             end = self._take().end
         return self._text[start:end]
@@ -147,7 +147,7 @@ class _Parser:
         return place(self._text, self._peek().start)
 
     @property
-    def _shown(self) -> str:
+    def _token_text(self) -> str:
         return "the end" if self._peek().kind is TokenKind.END else repr(self._peek().text)
 
     def _take(self) -> Token:
@@ -171,14 +171,14 @@ class _Parser:
     def _expect(self, *words: str) -> None:
         for word in words:
             if not self._accept(word):
-                raise self._unexpected(word.upper())
+                raise self._syntax_error(word.upper())
 
     def _expect_sign(self, sign: str) -> None:
         if not self._accept_sign(sign):
-            raise self._unexpected(repr(sign))
+            raise self._syntax_error(repr(sign))
 
-    def _unexpected(self, wanted: str, hint: str = _FORMS) -> BadStatement:
-        return BadStatement(f"{self._place}: {self._shown} where {wanted} should be", hint=hint)
+    def _syntax_error(self, wanted: str, hint: str = _FORMS) -> BadStatement:
+        return BadStatement(f"{self._place}: {self._token_text} where {wanted} should be", hint=hint)
 
 
 def _string_value(token: Token, text: str) -> str:

@@ -80,11 +80,11 @@ def _token(text: str, at: int) -> Token:
             return Token(kind, match.group(), at, match.end())
     if opened := _OPENED.match(text, at):
         what = "text" if opened.group(1) == "'" else "name"
-        raise _unfinished(text, at, what, f"close it with {opened.group(1)}")
+        raise _unterminated_error(text, at, what, f"close it with {opened.group(1)}")
     if dollar := _DOLLAR.match(text, at):
         closing = text.find(dollar.group(), dollar.end())
         if closing < 0:
-            raise _unfinished(text, at, "text", f"close it with {dollar.group()}")
+            raise _unterminated_error(text, at, "text", f"close it with {dollar.group()}")
         return Token(
             TokenKind.STRING, text[at : closing + len(dollar.group())], at, closing + len(dollar.group())
         )
@@ -100,11 +100,11 @@ def _after_comment(text: str, start: int) -> int:
     while depth:
         found = re.compile(r"/\*|\*/").search(text, at)
         if found is None:
-            raise _unfinished(text, start, "comment", "close it with */")
+            raise _unterminated_error(text, start, "comment", "close it with */")
         depth += 1 if found.group() == "/*" else -1
         at = found.end()
     return at
 
 
-def _unfinished(text: str, at: int, what: str, hint: str) -> BadStatement:
+def _unterminated_error(text: str, at: int, what: str, hint: str) -> BadStatement:
     return BadStatement(f"{place(text, at)}: this {what} does not end", hint=hint)

@@ -1,4 +1,4 @@
-"""`make demo`: an embedded PostgreSQL, a local Spark, a small shop, and its stream tables following live."""
+"""`make demo`: shows stream tables following a small shop, on an embedded PostgreSQL and a local Spark."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def demo(seconds: Seconds = None, seed: Seed = 1) -> None:
         terminated = _stop_on_signals(stop)
         writer = Writer(dsn, stop, seed)
         connection = stack.enter_context(connect_to(dsn, autocommit=True, application_name="demo screen"))
-        with _sidecar(trickle, stop, log):
+        with _run_sidecar(trickle, stop, log):
             try:
                 with _step(f"Loading {len(EXAMPLES)} stream tables"):
                     _await_loaded(connection, stop)
@@ -57,7 +57,7 @@ def demo(seconds: Seconds = None, seed: Seed = 1) -> None:
                 writer.join()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if terminated.is_set():
-            # whoever ends us may have ended Spark as well, so there is nothing to compare with
+            # the same signal may have ended Spark, so the comparison would fail
             raise typer.Exit(128 + signal.SIGTERM)
         if writer.failure is not None:
             raise writer.failure
@@ -66,7 +66,7 @@ def demo(seconds: Seconds = None, seed: Seed = 1) -> None:
 
 
 def _stop_on_signals(stop: threading.Event) -> threading.Event:
-    """Stop at Ctrl-C and SIGTERM; the event that is given back tells of the latter."""
+    """Set `stop` at Ctrl-C and SIGTERM; the returned event is set at SIGTERM only."""
     terminated = threading.Event()
 
     def handle(number: int, _: object) -> None:
@@ -74,17 +74,17 @@ def _stop_on_signals(stop: threading.Event) -> threading.Event:
             terminated.set()
         stop.set()
 
-    # after Spark has started: it puts a handler of its own on SIGINT
+    # after Spark has started, because PySpark installs its own SIGINT handler
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
     return terminated
 
 
 def _prepare(stack: ExitStack) -> tuple[Trickle, str]:
-    """Everything started, filled and created; it all ends with the stack."""
+    """Start the server and Spark, fill the shop and create the stream tables; the stack ends it all."""
     with _step("Starting PostgreSQL 18"):
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pgtrickle-demo-"))
-        # PostgreSQL does not run as root, so its account must be able to get there
+        # PostgreSQL does not run as root, so its account must be able to enter the directory
         Path(directory).chmod(0o755)
         dsn = stack.enter_context(embedded_server(Path(directory)))
     with _step("Opening a shop"), connect_to(dsn) as connection:
@@ -114,13 +114,13 @@ def _step(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def _sidecar(trickle: Trickle, stop: threading.Event, log: RefreshLog) -> Iterator[None]:
-    """The sidecar in a thread of this process, until `stop` is set."""
+def _run_sidecar(trickle: Trickle, stop: threading.Event, log: RefreshLog) -> Iterator[None]:
+    """Run the sidecar in a thread until `stop` is set."""
     failures: list[BaseException] = []
 
     def serve() -> None:
         try:
-            trickle.run(stop, log.note)
+            trickle.run(stop, log.record)
         except BaseException as failure:
             failures.append(failure)
             stop.set()
@@ -137,7 +137,7 @@ def _sidecar(trickle: Trickle, stop: threading.Event, log: RefreshLog) -> Iterat
 
 
 def _await_loaded(connection: Connection, stop: threading.Event) -> None:
-    """Wait until every stream table has had its first rows, or has failed to."""
+    """Wait until every stream table has been loaded or has failed."""
     while any(table.status is Status.INITIALIZING for table in read_table_statuses(connection)):
         if stop.wait(_POLL_SECONDS):
             return
@@ -146,7 +146,7 @@ def _await_loaded(connection: Connection, stop: threading.Event) -> None:
 def _show(
     connection: Connection, log: RefreshLog, writer: Writer, stop: threading.Event, seconds: float | None
 ) -> None:
-    """Show what happens until it is stopped or the time is over."""
+    """Show the stream tables until `stop` is set or the time is up."""
     began = time.monotonic()
     end = began + seconds if seconds is not None else float("inf")
     console = output()
@@ -164,7 +164,7 @@ def _show(
 
 
 def _summarise(trickle: Trickle, connection: Connection, log: RefreshLog) -> bool:
-    """Compare every stream table with its query, and print it all; whether everything is right."""
+    """Compare every stream table with its query and print a summary; return whether all are equal."""
     verified: dict[str, bool] = {}
     problems = [f"{name}: {error}" for name, error in log.errors]
     for table in trickle.list():
@@ -185,15 +185,15 @@ def _summarise(trickle: Trickle, connection: Connection, log: RefreshLog) -> boo
 
 
 def main() -> int:
-    """Run the demonstration; returns the exit code."""
+    """Run the demonstration and return its exit code."""
     application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     application.command()(demo)
     try:
         with report_errors(is_debugging=False):
-            # the parser gives back the code of an exit that a command asked for
+            # typer returns the exit code that the command asked for
             return int(application(prog_name="demo", standalone_mode=False) or 0)
-    except CommandFailed as failed:
-        return failed.exit_code
+    except CommandFailed as failure:
+        return failure.exit_code
 
 
 if __name__ == "__main__":

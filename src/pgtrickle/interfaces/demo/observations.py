@@ -1,4 +1,4 @@
-"""What is known while the demonstration runs, gathered from the sidecar's events and from the database."""
+"""What the demonstration shows, collected from the sidecar's events and from the database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pgtrickle.commands.run import RefreshEvent
 
 WORK = (Action.DIFFERENTIAL, Action.FULL)
-"""Refreshes that had changes to follow; first loads are not among them."""
+"""Refreshes that followed changes, without first loads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SampleRows:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The stream tables at one moment."""
+    """All stream tables in one snapshot."""
 
     tables: Sequence[StreamTableStatus]
     rows: dict[str, int]
@@ -43,14 +43,14 @@ class Overview:
 
 @dataclass(slots=True)
 class RefreshLog:
-    """Outcomes and errors by stream table; the sidecar writes while the screen reads."""
+    """Outcomes and errors by stream table. The sidecar writes while the screen reads."""
 
     outcomes: dict[RelationName, list[RefreshOutcome]] = field(default_factory=lambda: defaultdict(list))
     errors: list[tuple[RelationName, PgTrickleError]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def note(self, event: RefreshEvent) -> None:
-        """Take in what the sidecar did."""
+    def record(self, event: RefreshEvent) -> None:
+        """Record an event of the sidecar."""
         with self._lock:
             if event.error is not None:
                 self.errors.append((event.name, event.error))
@@ -58,7 +58,7 @@ class RefreshLog:
                 self.outcomes[event.name].append(event.outcome)
 
     def last(self, name: RelationName) -> RefreshOutcome | None:
-        """The latest refresh that had something to do."""
+        """The latest refresh that found changes."""
         with self._lock:
             done = [
                 outcome for outcome in self.outcomes.get(name, ()) if outcome.action is not Action.NO_DATA
@@ -66,14 +66,14 @@ class RefreshLog:
         return done[-1] if done else None
 
     def work(self, name: RelationName | None = None) -> list[RefreshOutcome]:
-        """Refreshes that followed changes, of one stream table or of all."""
+        """The refreshes that followed changes, of one stream table or of all."""
         with self._lock:
             chosen = [self.outcomes.get(name, [])] if name is not None else list(self.outcomes.values())
             return [outcome for outcomes in chosen for outcome in outcomes if outcome.action in WORK]
 
 
 def read_overview(connection: Connection) -> Overview:
-    """See how the stream tables are, all in one snapshot."""
+    """Read all stream tables in one snapshot."""
     with connection.transaction():
         connection.execute("set transaction isolation level repeatable read read only")
         rows = {example.name: _count(connection, example.name) for example in EXAMPLES}
@@ -94,11 +94,11 @@ def _sample(connection: Connection, name: str, query: str) -> SampleRows:
 
 
 def median(outcomes: Sequence[RefreshOutcome]) -> float | None:
-    """The middle of the times taken."""
+    """The median duration."""
     return statistics.median(outcome.milliseconds for outcome in outcomes) if outcomes else None
 
 
 def ninety_fifth(outcomes: Sequence[RefreshOutcome]) -> float | None:
-    """The time that 95 of 100 refreshes kept within."""
+    """The 95th percentile of the durations."""
     times = sorted(outcome.milliseconds for outcome in outcomes)
     return times[min(len(times) - 1, int(len(times) * 0.95))] if times else None

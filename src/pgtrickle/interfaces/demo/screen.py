@@ -23,7 +23,7 @@ _SHOWS = {example.name: example.shows for example in EXAMPLES}
 
 
 def live(overview: Overview, log: RefreshLog, written: WriteCounts, seconds: float) -> RenderableType:
-    """Everything at a glance: what is written, how the stream tables follow, a few of their rows."""
+    """The live screen: what is written, how the stream tables follow, a few of their rows."""
     parts: list[RenderableType] = [_headline(written, log, seconds), "", _tables(overview, log), ""]
     parts += [_reason(table) for table in overview.tables if table.downgrade_reason]
     parts += ["", Columns([_sample(sample) for sample in overview.samples], padding=(0, 3))]
@@ -34,7 +34,7 @@ def live(overview: Overview, log: RefreshLog, written: WriteCounts, seconds: flo
 
 
 def line(overview: Overview, log: RefreshLog, written: WriteCounts, seconds: float) -> str:
-    """The same in one line, for where there is no terminal."""
+    """The same as one line of text, for output without a terminal."""
     work = log.work()
     ages = [table.staleness_seconds for table in overview.tables if table.staleness_seconds is not None]
     return (
@@ -46,7 +46,7 @@ def line(overview: Overview, log: RefreshLog, written: WriteCounts, seconds: flo
 
 
 def summary(overview: Overview, log: RefreshLog, verified: Mapping[str, bool]) -> RenderableType:
-    """What all refreshes did, and whether each stream table equals its query."""
+    """The totals of all refreshes, and whether each stream table equals its query."""
     screen = _grid("stream table", "mode", "refreshes", "inserted", "deleted", "median", "95 %", "first load")
     screen.add_column("equals its query")
     for index in range(2, 8):

@@ -1,4 +1,4 @@
-"""Customers, as far as the database can tell: keeps changing the shop in transactions of all kinds."""
+"""Simulates customers: changes the shop in a stream of different transactions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROLLBACK_CHANCE = 0.05
 
 @dataclass(slots=True)
 class WriteCounts:
-    """What the writer has committed so far."""
+    """How much the writer has written so far."""
 
     rows: int = 0
     transactions: int = 0
@@ -24,7 +24,7 @@ class WriteCounts:
 
 
 class Writer:
-    """Changes the shop from a thread of its own until `stop` is set; the same seed, the same changes."""
+    """Changes the shop in its own thread until `stop` is set. The same seed makes the same changes."""
 
     def __init__(self, dsn: str, stop: threading.Event, seed: int) -> None:
         self.written = WriteCounts()
@@ -33,11 +33,11 @@ class Writer:
         self._thread = threading.Thread(target=self._write, name="writer")
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start to write."""
         self._thread.start()
 
     def join(self) -> None:
-        """Wait for the last transaction."""
+        """Wait for the last transaction to end."""
         if self._thread.ident is not None:
             self._thread.join()
 
@@ -119,4 +119,4 @@ _CHANGES: Final[tuple[tuple[Callable[[Connection, random.Random], int], int], ..
     (_reprice, 1),
     (_move, 2),
 )
-"""What may happen in a transaction, and how often relative to the rest."""
+"""The changes that a transaction can make, with their relative frequency."""
