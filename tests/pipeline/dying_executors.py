@@ -19,8 +19,8 @@ from typing import Any
 
 import psycopg
 
-from pgtrickle.commands.look import history, standing
 from pgtrickle.commands.refresh import refresh
+from pgtrickle.commands.status import history, table_status
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.errors import SparkLost
 from pgtrickle.model.settings import SparkPath
@@ -123,7 +123,7 @@ def below_a_sidecar(engine: Engine, app: psycopg.Connection, dsn: str) -> dict[s
             eventually(lambda: bool(lost), seconds=SECONDS)
             # the next job
             eventually(lambda: bool(waiting_tasks(holder) - met), seconds=SECONDS)
-            during = standing(engine.dsn, "checked")
+            during = table_status(engine.dsn, "checked")
         eventually(lambda: sidecar.has_refreshed("checked"), seconds=SECONDS)
         errors = sorted({getattr(error, "code", str(error)) for error in sidecar.errors()})
     verify(engine, "checked")
@@ -149,10 +149,10 @@ def main() -> None:
             "refresh": during_a_refresh(engine, app, dsn),
             "sidecar": below_a_sidecar(engine, app, dsn),
         }
-    standing_after = standing(engine.dsn, "checked")
+    status_after = table_status(engine.dsn, "checked")
     found["after"] = {
-        "status": standing_after.status.value,
-        "errors": standing_after.consecutive_errors,
+        "status": status_after.status.value,
+        "errors": status_after.consecutive_errors,
         "failed": [past.error for past in history(engine.dsn, "checked", 100) if past.status != "COMPLETED"],
         "deaths": engine.supply.deaths,
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgtrickle.commands import define, look
+from pgtrickle.commands import define, status
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.settings import SparkPath as Way
@@ -100,10 +100,10 @@ def follow_everything(author, sidecar, admin, spark, queries, *, has_xml):
         for name in queries:
             refresh(engine, name)
         compare(author, engine, queries)
-        assert len(look.standings(author)) == len(queries)
+        assert len(status.table_statuses(author)) == len(queries)
         for name in queries:
-            assert look.standing(author, name).pending_changes == 0
-            assert look.history(author, name, 5)
+            assert status.table_status(author, name).pending_changes == 0
+            assert status.history(author, name, 5)
     finally:
         engine._spark = None
         engine.close()

@@ -53,4 +53,4 @@ def outputs_of(
 
 def restored(fields: Sequence[Field], alias: str) -> list[sql.SQL]:
     """The fields of a carried relation as values of their PostgreSQL types."""
-    return [trusted(field.carrier.restored(f"{alias}.{quoted(field.name)}")) for field in fields]
+    return [trusted(field.carrier.restore_sql(f"{alias}.{quoted(field.name)}")) for field in fields]

@@ -54,7 +54,7 @@ def groups_to_rescan(
     if target.rescan is None or not _may_lose(target, rows):
         return
     steps, parameters = merging_steps(state_id, target, rows, None)
-    keys = [trusted(field.carrier.carried(f"m.k{n}")) for n, field in enumerate(target.keys, start=1)]
+    keys = [trusted(field.carrier.carry_sql(f"m.k{n}")) for n, field in enumerate(target.keys, start=1)]
     query = sql.SQL("with {} select {} from merging m where m.must_rescan").format(
         listed(steps), listed([*keys, sql.SQL("true")])
     )

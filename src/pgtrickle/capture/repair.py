@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pgtrickle.model.errors import Busy
 from pgtrickle.model.stream_table import RelationId, StreamTableId
-from pgtrickle.postgres.connection import Connection, DatabaseError, refused
+from pgtrickle.postgres.connection import Connection, DatabaseError, to_refusal
 from pgtrickle.postgres.locking import is_contention
 
 
@@ -50,9 +50,9 @@ def repair(connection: Connection, source: RelationId) -> None:
             row = connection.execute("select pgtrickle_internal.repair_source(%s)", (source,)).fetchone()
     except DatabaseError as error:
         if is_contention(error):
-            refusal = refused(error)
+            refusal = to_refusal(error)
             raise Busy(refusal.message, hint=refusal.hint) from error
-        raise refused(error) from error
+        raise to_refusal(error) from error
     if row and row[0] is not None:
         raise Busy(f"the capture of a source cannot be repaired now, because of {row[0]}")
 

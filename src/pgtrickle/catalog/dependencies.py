@@ -10,7 +10,7 @@ from pgtrickle.catalog.alerts import alert
 from pgtrickle.catalog.differences import Change, difference, ground_difference
 from pgtrickle.model.errors import Busy, CommandRefused, RightLost, SourceChanged
 from pgtrickle.model.stream_table import StreamTableId
-from pgtrickle.postgres.connection import Connection, DatabaseError, refused
+from pgtrickle.postgres.connection import Connection, DatabaseError, to_refusal
 from pgtrickle.postgres.locking import BRIEF_LOCKS, SHORT_LOCKS, is_contention
 
 GRANT: Final = "grant the right again, or drop the stream table"
@@ -113,7 +113,7 @@ def reanalyse(connection: Connection, table: StreamTableId, reason: str, *, wait
             connection.execute("select pgtrickle_internal.reanalyse(%s, %s)", (table, reason))
             alert(connection, "reinitialize_needed", pgt_id=table, reason=reason)
     except DatabaseError as error:
-        refusal: CommandRefused = refused(error)
+        refusal: CommandRefused = to_refusal(error)
         if is_contention(error):
             raise Busy(refusal.message, hint=refusal.hint) from error
         raise SourceChanged(f"{reason}: {refusal.message}", hint=refusal.hint) from error

@@ -18,7 +18,7 @@ from pgtrickle.catalog.remains import (
 )
 from pgtrickle.model.errors import CommandRefused, NotInstalled
 from pgtrickle.model.names import RelationName
-from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, refused, sql
+from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, sql, to_refusal
 from pgtrickle.postgres.statements import load
 
 FUNCTIONS: Final = (
@@ -121,7 +121,7 @@ def install(connection: Connection) -> list[str]:
             check_writable(connection)
             return _install(connection)
     except DatabaseError as error:
-        raise refused(error) from error
+        raise to_refusal(error) from error
 
 
 def uninstall(connection: Connection, *, drop_tables: bool = False) -> list[str]:
@@ -134,7 +134,7 @@ def uninstall(connection: Connection, *, drop_tables: bool = False) -> list[str]
                 return ["pgtrickle is not installed here; nothing was done."]
             return _uninstall(connection, remains, drop_tables)
     except DatabaseError as error:
-        raise refused(error) from error
+        raise to_refusal(error) from error
 
 
 def _install(connection: Connection) -> list[str]:

@@ -11,7 +11,7 @@ from pgtrickle.model.errors import UnknownStreamTable
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshMode, RelationId, Status, StreamTable, StreamTableId
-from pgtrickle.postgres.connection import Connection, DatabaseError, along_login_path, refused
+from pgtrickle.postgres.connection import Connection, DatabaseError, login_search_path, to_refusal
 from pgtrickle.postgres.statements import load
 
 
@@ -56,10 +56,10 @@ def stream_table(connection: Connection, table: StreamTableId) -> StreamTable:
 def find(connection: Connection, name: str) -> StreamTable:
     """The stream table of that name: `name` along the search_path, or `schema.name`, quoted as in SQL."""
     try:
-        with along_login_path(connection):
+        with login_search_path(connection):
             row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
     except DatabaseError as error:
-        raise refused(error) from error
+        raise to_refusal(error) from error
     if row is None or row[0] is None:
         raise UnknownStreamTable(
             f"there is no stream table {name}",

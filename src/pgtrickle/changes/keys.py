@@ -131,7 +131,7 @@ def _key_queries(lookup: Lookup, position: int, keys: Keys) -> list[sql.Composab
     values = _values(held, position, keys.tables)
     if values is None:
         return []
-    value = trusted(key.carrier.restored("k.key"))
+    value = trusted(key.carrier.restore_sql("k.key"))
     found: list[sql.Composable] = [
         sql.SQL("select {} from (select k.{} as key from ({}) as k) as k").format(
             value, sql.Identifier(provider.fields[position]), keys.queries[provider.read].query
@@ -209,5 +209,5 @@ def _array(key: Field, values: list[Any]) -> sql.Composable:
     if carrier.input_type is not None:
         return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted(carrier.input_type))
     return sql.SQL("array(select {} from unnest({}::{}[]) as k(key))").format(
-        trusted(carrier.restored("k.key")), sql.Literal(values), trusted(carrier.form.postgres)
+        trusted(carrier.restore_sql("k.key")), sql.Literal(values), trusted(carrier.form.postgres)
     )

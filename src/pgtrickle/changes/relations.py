@@ -30,7 +30,7 @@ class Ends:
 def carried(read: Read) -> sql.Composed:
     """The select list of a read, each value in the form in which it travels."""
     return sql.SQL(", ").join(
-        sql.SQL("{} as {}").format(trusted(field.carrier.carried(expression)), sql.Identifier(field.name))
+        sql.SQL("{} as {}").format(trusted(field.carrier.carry_sql(expression)), sql.Identifier(field.name))
         for field, expression in zip(read.fields, read.expressions, strict=True)
     )
 

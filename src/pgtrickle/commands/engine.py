@@ -1,4 +1,4 @@
-"""Builds the engine of a process from its settings. Nothing else does."""
+"""Builds the engine of a process from its settings. This is the only place that does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pgtrickle.refresh.engine import Engine
 
 
 def build_engine(settings: Settings, start_spark: Callable[[], Spark]) -> Engine:
-    """An engine with these settings; it calls `start_spark` when Spark is first needed, and when it died."""
+    """Build an engine. It calls `start_spark` when it first needs Spark and when Spark has died."""
     return Engine(
         settings.dsn,
         start_spark,

@@ -1,4 +1,4 @@
-"""A map with a limit: when it is full, the least recently used entry goes."""
+"""A cache that evicts the least recently used entry when it is full."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Entry = TypeVar("Entry")
 
 
 class LruCache(Generic[Key, Entry]):
-    """Safe to use from many threads. With a limit of zero it holds nothing."""
+    """A thread-safe LRU cache. With a limit of zero it stores nothing."""
 
     def __init__(self, limit: int) -> None:
         if limit < 0:
@@ -27,7 +27,7 @@ class LruCache(Generic[Key, Entry]):
             return len(self._entries)
 
     def get(self, key: Key) -> Entry | None:
-        """The entry, which then is the latest used."""
+        """The entry, which becomes the most recently used."""
         with self._lock:
             if key not in self._entries:
                 return None
@@ -35,31 +35,31 @@ class LruCache(Generic[Key, Entry]):
             return self._entries[key]
 
     def peek(self, key: Key) -> Entry | None:
-        """The entry, without counting as a use."""
+        """The entry, without marking it as used."""
         with self._lock:
             return self._entries.get(key)
 
     def put(self, key: Key, entry: Entry) -> None:
-        """Hold the entry as the latest used."""
+        """Store an entry as the most recently used."""
         with self._lock:
             self._entries[key] = entry
             self._entries.move_to_end(key)
             while len(self._entries) > self._limit:
                 self._entries.popitem(last=False)
-                # what was never held was not driven out
+                # a cache without room never evicts
                 self.evictions += self._limit > 0
 
     def keys(self) -> tuple[Key, ...]:
-        """The keys, the latest used last."""
+        """The keys, the most recently used last."""
         with self._lock:
             return tuple(self._entries)
 
     def drop(self, key: Key) -> None:
-        """Forget one entry, if it is there."""
+        """Remove one entry if it exists."""
         with self._lock:
             self._entries.pop(key, None)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         with self._lock:
             self._entries.clear()

@@ -6,9 +6,9 @@ from pgtrickle.catalog.dependencies import ground_state
 from pgtrickle.model.errors import Busy, ConnectionFailed, PgTrickleError, RefreshFailed, SparkLost
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.postgres.connection import DatabaseError
-from pgtrickle.postgres.limits import limit_behind
 from pgtrickle.postgres.locking import is_contention
-from pgtrickle.postgres.preparing import is_in_order, is_outdated_plan
+from pgtrickle.postgres.prepared_statements import is_in_order, is_outdated_plan
+from pgtrickle.postgres.server_timeouts import server_timeout_behind
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
 
@@ -63,7 +63,7 @@ def check_ground(engine: Engine, session: Session, table: StreamTable, error: Ex
     if isinstance(error, SparkLost):
         raise error
     if session.is_lost:
-        if limit := limit_behind(error):
+        if limit := server_timeout_behind(error):
             raise RefreshFailed(
                 f"the refresh of {table.name} was ended by {limit}; nothing of it was kept",
                 hint=f"raise {limit} for the role of the sidecar",

@@ -14,7 +14,7 @@ from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTable
 from pgtrickle.plan.program import Program
-from pgtrickle.postgres.preparing import prepared_statements
+from pgtrickle.postgres.prepared_statements import prepared_statements
 from pgtrickle.refresh.announcing import announce_completed
 from pgtrickle.refresh.blaming import Altered
 from pgtrickle.refresh.choosing import chosen, note, strategy_of

@@ -21,7 +21,7 @@ from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, Status, StreamTable
 from pgtrickle.plan.program import Program
-from pgtrickle.postgres.preparing import prepared_statements
+from pgtrickle.postgres.prepared_statements import prepared_statements
 from pgtrickle.refresh.blaming import check_ground
 from pgtrickle.refresh.compiling import Compilation
 from pgtrickle.refresh.computing import BLAMED, Blamed, computed

@@ -1,8 +1,7 @@
--- describe_columns: the columns of relations with the types below their domains.
--- Parameter: the ids of the relations. One row per live column, in order. The last but three is whether texts
--- are ordered by the bytes that they have in UTF-8: in other encodings bytes have another order than there.
--- The last but one is whether PostgreSQL can tell which values are equal: those of a row or an array, if it can of
--- all parts.
+-- describe_columns: the columns of relations, with the underlying types of domains.
+-- Parameter: the ids of the relations. One row per live column, in order. The fourth column from the end says
+-- whether texts are ordered by their bytes in UTF-8, which is not the order of their bytes in other encodings.
+-- The second column from the end says whether the type has equality: a row or an array has it if all its parts do.
 select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
     format_type(b.oid, m.typmod),
     format_type(b.oid, null), b.typtype, b.typcategory,

@@ -1,4 +1,4 @@
-"""The command that gets a database, or a stream table, out of trouble."""
+"""The command `repair`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument
 
-from pgtrickle.commands.repair import repair as repair_in
+from pgtrickle.commands import repair as command
 from pgtrickle.interfaces.cli.options import Dsn, Json
 from pgtrickle.interfaces.cli.printing import print_json, say
 
@@ -18,7 +18,7 @@ OneName = Annotated[
 
 def repair(name: OneName = None, dsn: Dsn = "", json: Json = False) -> None:
     """Bind a restored or cloned database anew, mend what is broken, or load one stream table anew."""
-    done = repair_in(dsn, name)
+    done = command.repair(dsn, name)
     if json:
         print_json({"done": done})
         return

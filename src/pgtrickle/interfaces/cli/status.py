@@ -1,23 +1,22 @@
-"""Commands that only look: list, status, history, sidecars."""
+"""The commands that only read: `list`, `status`, `history`, `sidecars`."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from pgtrickle.commands import look
+from pgtrickle.commands import status as command
 from pgtrickle.interfaces.cli import screens
-from pgtrickle.interfaces.cli.options import Dsn, Json, Name
+from pgtrickle.interfaces.cli.options import Dsn, Json, Name, OneOrAll
 from pgtrickle.interfaces.cli.printing import output, print_json, warn
 
-OneOrAll = Annotated[str | None, Argument(show_default=False, help="One stream table; without it, all.")]
 Limit = Annotated[int, Option("--limit", "-n", min=1, help="How many, counted from the newest.")]
 
 
-def list_all(dsn: Dsn = "", json: Json = False) -> None:
+def list_stream_tables(dsn: Dsn = "", json: Json = False) -> None:
     """List the stream tables: what was asked for."""
-    tables = look.standings(dsn)
+    tables = command.table_statuses(dsn)
     if json:
         print_json(tables)
         return
@@ -27,23 +26,23 @@ def list_all(dsn: Dsn = "", json: Json = False) -> None:
 def status(name: OneOrAll = None, dsn: Dsn = "", json: Json = False) -> None:
     """Show how stream tables fare: freshness, mode and why, last refresh, last error."""
     if name is None:
-        tables = look.standings(dsn)
+        tables = command.table_statuses(dsn)
         if json:
             print_json(tables)
             return
-        output().print(screens.standings(tables))
+        output().print(screens.statuses(tables))
         return
-    table = look.standing(dsn, name)
+    table = command.table_status(dsn, name)
     if json:
         print_json(table)
         return
-    output().print(screens.standing(table))
+    output().print(screens.status(table))
 
 
 def history(name: Name, limit: Limit = 20, dsn: Dsn = "", json: Json = False) -> None:
     """Show the latest refreshes of a stream table: what they did, how long it took, and why."""
-    refreshes = look.history(dsn, name, limit)
-    _warn_of_copy(dsn)
+    refreshes = command.history(dsn, name, limit)
+    _warn_if_copy(dsn)
     if json:
         print_json(refreshes)
         return
@@ -52,14 +51,14 @@ def history(name: Name, limit: Limit = 20, dsn: Dsn = "", json: Json = False) ->
 
 def sidecars(dsn: Dsn = "", json: Json = False) -> None:
     """Show who serves this database: workers, what waits for them, how long a look takes."""
-    serving = look.sidecars(dsn)
-    _warn_of_copy(dsn)
+    serving = command.sidecars(dsn)
+    _warn_if_copy(dsn)
     if json:
         print_json(serving)
         return
     output().print(screens.sidecars(serving))
 
 
-def _warn_of_copy(dsn: str) -> None:
-    if look.is_copy(dsn):
+def _warn_if_copy(dsn: str) -> None:
+    if command.is_copy(dsn):
         warn("This database is a copy, and what you see was recorded in the original: run pgtrickle repair.")

@@ -1,4 +1,4 @@
-"""Opening a database in Python, with a Spark of its own unless one is given."""
+"""`pgtrickle.connect`: opens a database from Python, with its own Spark unless one is given."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pgtrickle.commands.opening import connected
+from pgtrickle.commands.connections import open_connection
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.model.settings import read_settings
-from pgtrickle.postgres.pool import check_enough
+from pgtrickle.postgres.pool import check_connection_limit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,17 +25,17 @@ def connect(
     pooler: str | None = None,
     memory_limit: int | str | None = None,
 ) -> Trickle:
-    """Open the database at `dsn`; without one, where libpq's environment variables lead.
+    """Open the database at `dsn`. Without `dsn`, libpq's environment variables decide.
 
-    `spark` is a session that you have (it is used and left running), a function that returns one, the
-    master to start one on, or nothing: then one is started in this process when it is first needed, which
-    takes some seconds. If Spark dies, one that was started here starts again by itself, and a function is
-    called again; a session that was given cannot be started from here, so refreshes raise `SparkLost`.
-    `max_connections` bounds the connections of refreshes and their Spark tasks together. `pooler` says
-    whether `dsn` leads to a pooler in transaction mode: `"yes"`, `"no"`, or `"auto"`, which finds out.
-    `memory_limit` is how much data the refreshes may hold at once, in bytes or as text such as `"512MB"`;
-    a change that reaches more is computed in Spark's tasks. By default it is an eighth of the heap of
-    Spark's driver. What is not given here comes from the environment, as docs/CONFIGURATION.md lists it.
+    `spark` is one of: an existing session, which stays running afterwards; a function that returns a
+    session; the master to start a session on; or None. With a master or None, the first use starts a session
+    in this process, which takes a few seconds. If Spark dies, a session that was started here is restarted,
+    and a function is called again. An existing session cannot be restarted from here, so refreshes raise
+    `SparkLost`. `max_connections` limits the connections of all refreshes and their Spark tasks together.
+    `pooler` says whether `dsn` is the address of a pooler in transaction mode: `"yes"`, `"no"`, or `"auto"`
+    to detect it. `memory_limit` is how much data the refreshes may hold at once, in bytes or as text such as
+    `"512MB"`. Spark tasks compute a change that needs more. The default is an eighth of the heap of Spark's
+    driver. Settings that are not given come from the environment; docs/CONFIGURATION.md lists them.
 
         with pgtrickle.connect("postgresql://me@localhost/shop") as trickle:
             trickle.install()
@@ -50,8 +50,8 @@ def connect(
         memory_limit=str(memory_limit) if memory_limit is not None else None,
         spark_master=spark if isinstance(spark, str) else None,
     )
-    check_enough(settings.max_connections)
-    with connected(settings.dsn):
+    check_connection_limit(settings.max_connections)
+    with open_connection(settings.dsn):
         return Trickle(settings, lambda: _spark(spark, settings.spark_master))
 
 

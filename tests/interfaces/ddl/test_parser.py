@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgtrickle.interfaces.ddl.parsing import parse
+from pgtrickle.interfaces.ddl.parser import parse
 from pgtrickle.interfaces.ddl.statements import Alter, Create, Drop, Refresh, Statement
 from pgtrickle.interfaces.ddl.tokens import tokens
 from pgtrickle.model.errors import BadStatement
@@ -44,8 +44,8 @@ def test_create_with_every_option() -> None:
     ("text", "statement"),
     [
         ("create stream table t as select 1", Create("t", "select 1")),
-        ("create or replace stream table t as select 1", Create("t", "select 1", replaces=True)),
-        ("create stream table if not exists t as select 1;", Create("t", "select 1", only_if_new=True)),
+        ("create or replace stream table t as select 1", Create("t", "select 1", or_replace=True)),
+        ("create stream table if not exists t as select 1;", Create("t", "select 1", if_not_exists=True)),
         ("create stream table t with (schedule = 30) as table o", Create("t", "table o", {"schedule": "30"})),
         (
             "create stream table t with (schedule = null) as table o",
@@ -60,7 +60,7 @@ def test_create_with_every_option() -> None:
         ("alter stream table t as select 2", Alter("t", {}, "select 2")),
         ("alter stream table t set (tier = cold) as select 2", Alter("t", {"tier": "cold"}, "select 2")),
         ("drop stream table a.b", Drop("a.b")),
-        ("drop stream table if exists t cascade", Drop("t", only_if_there=True, cascades=True)),
+        ("drop stream table if exists t cascade", Drop("t", if_exists=True, cascade=True)),
         ("drop stream table t restrict", Drop("t")),
         ("REFRESH STREAM TABLE t", Refresh("t")),
     ],

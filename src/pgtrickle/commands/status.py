@@ -1,4 +1,4 @@
-"""What stream tables there are, how they fare, and what their refreshes did."""
+"""Reads the status and history of stream tables, and the sidecars of a database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from pgtrickle.catalog.identity import installation
-from pgtrickle.commands.opening import check_known, opened
+from pgtrickle.commands.connections import check_known, open_installed
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshMode, Status
 from pgtrickle.model.tier import Tier
@@ -16,14 +16,14 @@ from pgtrickle.postgres.statements import load
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """One stream table: what was asked for, and how it stands now.
+class StreamTableStatus:
+    """The definition and current status of one stream table.
 
-    `pending_changes` counts captured change rows that wait for it, an update as two.
-    `last_error` is for those who may act for its owner. `waits` says what keeps it from being refreshed: a
-    gate, that the database is drained or a copy, or that Spark is being started again. `refresh_timeout` is
-    in seconds: 0 is without limit, None is the default of the sidecar. `repairs` counts how often it did not
-    hold the rows that it should hold, and was loaded anew for that.
+    `pending_changes` counts captured change rows that are not applied yet; an update counts as two.
+    `last_error` is None for roles that are not members of the owner. `waits` says what blocks its refreshes:
+    a gate, a drained or copied database, or a restart of Spark. `refresh_timeout` is in seconds: 0 is no
+    limit, None is the default of the sidecar. `repairs` counts how often the stream table had wrong rows and
+    was loaded again.
     """
 
     name: RelationName
@@ -55,7 +55,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class PastRefresh:
-    """One line of the history of a stream table."""
+    """One entry in the history of a stream table."""
 
     refresh_id: int
     name: RelationName
@@ -72,7 +72,7 @@ class PastRefresh:
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """One process that serves the database, as it last told of itself."""
+    """One sidecar process, as of its last report."""
 
     sidecar_id: str
     host: str
@@ -93,14 +93,14 @@ class Sidecar:
 
 
 def is_copy(dsn: str) -> bool:
-    """Whether the catalog came with a dump, a clone or an upgrade, and has not been repaired since."""
-    with opened(dsn) as connection:
+    """Whether the catalog comes from a dump, a clone or an upgrade and has not been repaired since."""
+    with open_installed(dsn) as connection:
         return installation(connection).is_copy
 
 
 def sidecars(dsn: str) -> list[Sidecar]:
-    """Who serves this database, the longest first."""
-    with opened(dsn) as connection:
+    """The sidecars of the database, oldest first."""
+    with open_installed(dsn) as connection:
         rows = connection.execute(
             "select sidecar_id::text, host, process, version, started_at, seen_at, is_alive, workers, busy,"
             " queued, behind, tick_ms, slowest_tick_ms, refreshes, failures, vitals"
@@ -109,41 +109,41 @@ def sidecars(dsn: str) -> list[Sidecar]:
         return [Sidecar(*row) for row in rows]
 
 
-def standings(dsn: str) -> list[Standing]:
-    """All stream tables, by name."""
-    with opened(dsn) as connection:
-        return standings_on(connection)
+def table_statuses(dsn: str) -> list[StreamTableStatus]:
+    """The status of all stream tables, ordered by name."""
+    with open_installed(dsn) as connection:
+        return read_table_statuses(connection)
 
 
-def standings_on(connection: Connection) -> list[Standing]:
-    """All stream tables, for somebody who looks again and again."""
-    return _standings(connection, None)
+def read_table_statuses(connection: Connection) -> list[StreamTableStatus]:
+    """The status of all stream tables, for callers that poll on their own connection."""
+    return _table_statuses(connection, None)
 
 
-def standing(dsn: str, name: str) -> Standing:
-    """One stream table."""
-    with opened(dsn) as connection:
-        return _standings(connection, check_known(connection, name))[0]
+def table_status(dsn: str, name: str) -> StreamTableStatus:
+    """The status of one stream table."""
+    with open_installed(dsn) as connection:
+        return _table_statuses(connection, check_known(connection, name))[0]
 
 
 def history(dsn: str, name: str, limit: int = 20) -> list[PastRefresh]:
     """The latest refreshes of a stream table, newest first."""
-    with opened(dsn) as connection:
+    with open_installed(dsn) as connection:
         known = {"name": check_known(connection, name), "limit": limit}
         rows = connection.execute(load("pgtrickle.commands", "sql/history.sql"), known)
         return [_past(row) for row in rows]
 
 
-def _standings(connection: Connection, name: str | None) -> list[Standing]:
-    rows = connection.execute(load("pgtrickle.commands", "sql/standings.sql"), {"name": name})
-    return [_standing(row) for row in rows]
+def _table_statuses(connection: Connection, name: str | None) -> list[StreamTableStatus]:
+    rows = connection.execute(load("pgtrickle.commands", "sql/statuses.sql"), {"name": name})
+    return [_table_status(row) for row in rows]
 
 
-def _standing(row: tuple[Any, ...]) -> Standing:
+def _table_status(row: tuple[Any, ...]) -> StreamTableStatus:
     schema, name, owner, query, sources, schedule, tier, mode, effective, reason, status, *rest = row
     is_populated, data_at, staleness, pending, refreshed_at, action, milliseconds, errors, error, *more = rest
     retry, waits, refresh_timeout, on_divergence, repairs, last_repair_at = more
-    return Standing(
+    return StreamTableStatus(
         RelationName(schema, name),
         owner,
         query,

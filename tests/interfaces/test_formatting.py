@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgtrickle.interfaces.cli import words
+from pgtrickle.interfaces.cli import formatting
 
 
 @pytest.mark.parametrize(
@@ -11,15 +11,15 @@ from pgtrickle.interfaces.cli import words
      (7200, "2 h"), (172800, "2 d")],
 )  # fmt: skip
 def test_an_age_has_one_unit(seconds, text):
-    assert words.age(seconds) == text
+    assert formatting.age(seconds) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(None, "–"), (0.84, "0.8 ms"), (142.4, "142 ms"), (12400, "12.4 s")]
 )
 def test_milliseconds_have_as_many_digits_as_matter(value, text):
-    assert words.milliseconds(value) == text
+    assert formatting.milliseconds(value) == text
 
 
 def test_thousands_are_set_apart():
-    assert (words.count(1234567), words.count(None)) == ("1,234,567", "–")
+    assert (formatting.count(1234567), formatting.count(None)) == ("1,234,567", "–")

@@ -1,4 +1,4 @@
-"""What a user sees when a command fails: one line that says what is wrong and what to do."""
+"""Reports errors on the terminal: one line that says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typer.exceptions import TyperException
 from pgtrickle.interfaces.cli.printing import errors
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
 from pgtrickle.model.settings import DSN
-from pgtrickle.postgres.connection import DatabaseError, refused
+from pgtrickle.postgres.connection import DatabaseError, to_refusal
 
 
-class Failed(Exception):
-    """A command failed and has said so; `exit_code` is for the shell."""
+class CommandFailed(Exception):
+    """A command failed and its error has been printed; `exit_code` is for the shell."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(exit_code)
@@ -25,8 +25,8 @@ class Failed(Exception):
 
 
 @contextmanager
-def reported(*, is_debugging: bool) -> Iterator[None]:
-    """Turn whatever goes wrong within into one line and an exit code."""
+def report_errors(*, is_debugging: bool) -> Iterator[None]:
+    """Turn every error raised inside into one printed line and a `CommandFailed`."""
     try:
         yield
     except ConnectionFailed as error:
@@ -34,56 +34,56 @@ def reported(*, is_debugging: bool) -> Iterator[None]:
             error.hint = (
                 f"say where PostgreSQL is: --dsn, {DSN.variable}, or libpq's PGHOST, PGPORT, PGUSER …"
             )
-        raise _told(error, is_debugging) from None
+        raise _report(error, is_debugging) from None
     except PgTrickleError as error:
-        raise _told(error, is_debugging) from None
+        raise _report(error, is_debugging) from None
     except DatabaseError as error:
-        raise _told(refused(error), is_debugging) from None
+        raise _report(to_refusal(error), is_debugging) from None
     except TyperException as error:
-        _say("error", f"{_sentence(_usage(error))}. Hint: {_help(error)}")
-        raise Failed(2) from None
+        _print("error", f"{_sentence(_usage(error))}. Hint: {_help(error)}")
+        raise CommandFailed(2) from None
     except Abort:
-        _say("stopped", "nothing was done")
-        raise Failed(1) from None
+        _print("stopped", "nothing was done")
+        raise CommandFailed(1) from None
     except KeyboardInterrupt:
-        _say("stopped", "nothing that was unfinished has been kept")
-        raise Failed(130) from None
+        _print("stopped", "nothing that was unfinished has been kept")
+        raise CommandFailed(130) from None
     except Exit as error:
-        raise Failed(error.exit_code) from None
+        raise CommandFailed(error.exit_code) from None
     except Exception as error:
         if is_debugging:
             traceback.print_exc()
         what = _sentence(f"{type(error).__name__}: {error}")
-        _say("error PGT-X000", f"this should not happen: {what}. Hint: pgtrickle --debug … shows where")
-        raise Failed(1) from None
+        _print("error PGT-X000", f"this should not happen: {what}. Hint: pgtrickle --debug … shows where")
+        raise CommandFailed(1) from None
 
 
-def line(error: PgTrickleError) -> str:
-    """The message and the hint on one line."""
+def error_line(error: PgTrickleError) -> str:
+    """The message and hint of an error on one line."""
     text = f"{_sentence(error.message)}."
     return f"{text} Hint: {_sentence(error.hint)}" if error.hint else text
 
 
-def _told(error: PgTrickleError, is_debugging: bool) -> Failed:
+def _report(error: PgTrickleError, is_debugging: bool) -> CommandFailed:
     if is_debugging:
         traceback.print_exc()
-    _say(f"error {error.code}", line(error))
-    return Failed(error.exit_code)
+    _print(f"error {error.code}", error_line(error))
+    return CommandFailed(error.exit_code)
 
 
-def _say(label: str, text: str) -> None:
+def _print(label: str, text: str) -> None:
     console = errors()
     console.print(f"{label}:", style="bold red", end=" ")
     console.print(text, soft_wrap=True)
 
 
 def _sentence(text: str) -> str:
-    """The text on one line, without its own full stop."""
+    """The text on one line, without its final full stop."""
     return " ".join(text.split()).removesuffix(".")
 
 
 def _usage(error: TyperException) -> str:
-    """What is wrong with the command line; our own complaints need no preface."""
+    """What is wrong with the command line; errors that we raise need no prefix."""
     if isinstance(error, BadParameter) and error.param is None:
         return error.message
     describe = getattr(error, "format_message", None)

@@ -1,9 +1,9 @@
-"""The command that empties the caches of compiled queries."""
+"""The command `clear-caches`."""
 
 from __future__ import annotations
 
 from pgtrickle.commands import caches
-from pgtrickle.interfaces.cli import words
+from pgtrickle.interfaces.cli import formatting
 from pgtrickle.interfaces.cli.options import Dsn, Json
 from pgtrickle.interfaces.cli.printing import print_json, say
 
@@ -15,4 +15,4 @@ def clear_caches(dsn: Dsn = "", json: Json = False) -> None:
         print_json({"entries": entries})
         return
     noun = "query" if entries == 1 else "queries"
-    say([f"Emptied the caches: the catalog had {words.count(entries)} compiled {noun}."])
+    say([f"Emptied the caches: the catalog had {formatting.count(entries)} compiled {noun}."])

@@ -1,4 +1,4 @@
-"""The command that takes statements: CREATE, ALTER, DROP and REFRESH STREAM TABLE."""
+"""The command `sql`: CREATE, ALTER, DROP and REFRESH STREAM TABLE."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option
 
-from pgtrickle.interfaces.cli.defining import text_in
+from pgtrickle.interfaces.cli.command_engine import open_engine
 from pgtrickle.interfaces.cli.options import Dsn, Json, Master, MaxErrors, PathOption
 from pgtrickle.interfaces.cli.printing import print_json_line, say
-from pgtrickle.interfaces.cli.refreshing import engine_for, sentence
-from pgtrickle.interfaces.ddl.parsing import parse
-from pgtrickle.interfaces.ddl.running import run
+from pgtrickle.interfaces.cli.refresh import outcome_sentence
+from pgtrickle.interfaces.cli.text_files import read_text
+from pgtrickle.interfaces.ddl.execute import execute
+from pgtrickle.interfaces.ddl.parser import parse
 from pgtrickle.model.settings import SparkPath, read_settings
 
 if TYPE_CHECKING:
@@ -46,24 +47,24 @@ def sql(
     """Run statements about stream tables, written like SQL."""
     if (statements is None) == (file is None):
         raise BadParameter("give the statements, or a file with --file, and not both")
-    text = statements if statements is not None else text_in(file or "-")
+    text = statements if statements is not None else read_text(file or "-")
     settings = read_settings(os.environ, dsn=dsn, spark_master=spark_master, path=path)
     with ExitStack() as stack:
         engines: list[Engine] = []
 
         def refresh(name: str) -> str:
-            from pgtrickle.commands.refresh import refresh as refresh_with
+            from pgtrickle.commands import refresh as command
 
             if not engines:
-                engines.append(stack.enter_context(engine_for(settings, "Refreshing")))
-            return sentence(refresh_with(engines[0], name, max_consecutive_errors))
+                engines.append(stack.enter_context(open_engine(settings, "Refreshing")))
+            return outcome_sentence(command.refresh(engines[0], name, max_consecutive_errors))
 
-        _tell(dsn, text, refresh, is_json=json)
+        _execute_and_print(dsn, text, refresh, is_json=json)
 
 
-def _tell(dsn: str, text: str, refresh: Callable[[str], str], *, is_json: bool) -> None:
-    for done in run(dsn, parse(text), refresh):
+def _execute_and_print(dsn: str, text: str, refresh: Callable[[str], str], *, is_json: bool) -> None:
+    for result in execute(dsn, parse(text), refresh):
         if is_json:
-            print_json_line({"statement": done.statement, "name": done.name, "done": done.what})
+            print_json_line({"statement": result.statement, "name": result.name, "done": result.sentence})
         else:
-            say([done.what])
+            say([result.sentence])

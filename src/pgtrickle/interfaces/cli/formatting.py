@@ -1,4 +1,4 @@
-"""Times, counts and states in as few words as people need."""
+"""Formats times, counts and states as short text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime
 
 from rich.text import Text
 
-from pgtrickle.commands.look import Standing
+from pgtrickle.commands.status import StreamTableStatus
 from pgtrickle.model.stream_table import RefreshMode, Status
 from pgtrickle.model.tier import Tier
 
@@ -19,12 +19,12 @@ _COLOURS = {
 
 
 def status(value: Status) -> Text:
-    """The status, in the colour of how bad it is."""
+    """The status, coloured by severity."""
     return Text(value.value, style=_COLOURS[value])
 
 
 def age(seconds: float | None) -> str:
-    """How long ago: `0.4 s`, `12 s`, `3 min`, `5 h`, `2 d`."""
+    """An age: `0.4 s`, `12 s`, `3 min`, `5 h`, `2 d`."""
     if seconds is None:
         return "–"
     seconds = max(seconds, 0)
@@ -37,7 +37,7 @@ def age(seconds: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """`0.8 ms`, `142 ms`, `12.4 s`."""
+    """A duration: `0.8 ms`, `142 ms`, `12.4 s`."""
     if value is None:
         return "–"
     if value >= 10_000:
@@ -46,23 +46,23 @@ def milliseconds(value: float | None) -> str:
 
 
 def count(value: int | None) -> str:
-    """A number with its thousands apart."""
+    """A number with thousands separators."""
     return "–" if value is None else f"{value:,}"
 
 
 def moment(value: datetime | None) -> str:
-    """A time in this machine's zone."""
+    """A time in the local time zone."""
     return "–" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def schedule(table: Standing) -> str:
-    """When it is refreshed; a tier other than hot changes that: `5s (warm)`."""
+def schedule(table: StreamTableStatus) -> str:
+    """The schedule, with the tier unless it is hot: `5s (warm)`."""
     return table.schedule if table.tier is Tier.HOT else f"{table.schedule} ({table.tier.value})"
 
 
-def mode(table: Standing) -> str:
-    """What was asked for, and what it became: `AUTO → FULL`."""
-    asked, effective = table.refresh_mode, table.effective_refresh_mode
+def mode(table: StreamTableStatus) -> str:
+    """The requested mode and the effective one if it differs: `AUTO → FULL`."""
+    requested, effective = table.refresh_mode, table.effective_refresh_mode
     if effective is None:
-        return asked.value if asked is not RefreshMode.AUTO else "AUTO → not yet known"
-    return asked.value if asked is effective else f"{asked.value} → {effective.value}"
+        return requested.value if requested is not RefreshMode.AUTO else "AUTO → not yet known"
+    return requested.value if requested is effective else f"{requested.value} → {effective.value}"

@@ -1,4 +1,4 @@
-"""Which setting of the server ended a connection, or cancelled a statement."""
+"""Recognizes the server timeouts that close a connection."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _BY_SQLSTATE: Final = {
 }
 
 
-def limit_behind(error: BaseException | None) -> str | None:
-    """The timeout by which the server closed the connection; None if that was not why."""
+def server_timeout_behind(error: BaseException | None) -> str | None:
+    """The setting whose timeout closed the connection; None if no timeout did."""
     while error is not None:
         if isinstance(error, psycopg.Error) and error.sqlstate in _BY_SQLSTATE:
             return _BY_SQLSTATE[error.sqlstate]

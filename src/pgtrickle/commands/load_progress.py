@@ -1,27 +1,27 @@
-"""How far a load has come, from what PostgreSQL itself counts while rows are copied."""
+"""Measures the progress of a load from the rows that PostgreSQL counts during COPY."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pgtrickle.commands.opening import known
+from pgtrickle.commands.connections import qualified_name
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.statements import load
 
 
 @dataclass(slots=True)
-class Copied:
-    """Rows that refreshes of this role have read and staged since the first look.
+class CopyProgress:
+    """Rows that refreshes of this role have read and staged since the first poll.
 
-    PostgreSQL forgets a copy when it ends, so its last known count is kept:
-    the sums never shrink, and lag a little behind.
+    PostgreSQL drops the count when a COPY ends, so the last known count is kept:
+    the sums never shrink, and are slightly out of date.
     """
 
     is_copying: bool = False
     _counts: dict[tuple[int, object, str], int] = field(default_factory=dict)
 
-    def look(self, connection: Connection) -> None:
-        """Take in what is being copied right now."""
+    def poll(self, connection: Connection) -> None:
+        """Read the counts of the running COPY statements."""
         found = connection.execute(load("pgtrickle.commands", "sql/copies.sql")).fetchall()
         self.is_copying = bool(found)
         for pid, began, direction, rows in found:
@@ -29,12 +29,12 @@ class Copied:
 
     @property
     def read(self) -> int:
-        """Rows that came out of sources and buffers."""
+        """Rows read from sources and change buffers."""
         return self._sum("COPY TO")
 
     @property
     def staged(self) -> int:
-        """Rows of results that went back."""
+        """Result rows written to staging tables."""
         return self._sum("COPY FROM")
 
     def _sum(self, wanted: str) -> int:
@@ -42,7 +42,7 @@ class Copied:
 
 
 def rows_to_load(connection: Connection, name: str) -> int | None:
-    """About how many rows a first load of a stream table reads; None if it has been loaded, or is unknown."""
-    asked = {"name": known(connection, name)}
-    row = connection.execute(load("pgtrickle.commands", "sql/rows_to_load.sql"), asked).fetchone()
+    """Estimate how many rows a first load reads; None if the table is loaded or unknown."""
+    parameters = {"name": qualified_name(connection, name)}
+    row = connection.execute(load("pgtrickle.commands", "sql/rows_to_load.sql"), parameters).fetchone()
     return int(row[0]) if row and row[0] else None

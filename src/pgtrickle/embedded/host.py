@@ -1,4 +1,4 @@
-"""What a server needs of the machine: a port, an account, programs it can reach, and an end when we end."""
+"""What a server needs from the host: a port, an account, reachable programs, and a guard process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from pgtrickle.model.errors import ConnectionFailed
 
-# below the range from which the kernel picks ports for outgoing connections,
-# so that nobody takes ours while the server restarts
+# below the kernel's range for outgoing connections,
+# so that no other process takes our port while the server restarts
 _PORTS = range(20_000, 32_000)
 
 
 class Account(NamedTuple):
-    """As whom the server runs; all null means as ourselves."""
+    """The account that the server runs as; None everywhere means our own."""
 
     user: int | None = None
     group: int | None = None
@@ -29,7 +29,7 @@ class Account(NamedTuple):
 
 
 def free_port() -> int:
-    """A port on loopback that nobody listens on."""
+    """A free port on loopback."""
     for port in random.sample(_PORTS, 50):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -37,8 +37,8 @@ def free_port() -> int:
     raise ConnectionFailed("no free port on 127.0.0.1 for the embedded PostgreSQL", hint="stop other servers")
 
 
-def copied(binaries: Path, target: Path) -> Path:
-    """Copy a PostgreSQL and the libraries of its wheel, which it looks for at a fixed relative path."""
+def copy_binaries(binaries: Path, target: Path) -> Path:
+    """Copy PostgreSQL and the libraries of its wheel, which it loads from a fixed relative path."""
     installed, package = binaries.parent, binaries.parent.parent
     copy = target / package.name / installed.name
     shutil.copytree(installed, copy, symlinks=True, dirs_exist_ok=True)
@@ -49,7 +49,7 @@ def copied(binaries: Path, target: Path) -> Path:
 
 
 def unprivileged_account() -> Account:
-    """PostgreSQL refuses to run as root; then `postgres` runs it where there is one, else `nobody`."""
+    """The account for the server. PostgreSQL refuses root; then it is `postgres` or else `nobody`."""
     if os.geteuid() != 0:
         return Account()
     for name in ("postgres", "nobody"):
@@ -59,8 +59,8 @@ def unprivileged_account() -> Account:
     raise ConnectionFailed("PostgreSQL does not run as root", hint="start pgtrickle as another user")
 
 
-def guard(pid: int, how: signal.Signals = signal.SIGINT) -> subprocess.Popen[bytes]:
-    """A process that stops the server if we die without doing so: our end of its pipe then closes."""
+def start_guard(pid: int, how: signal.Signals = signal.SIGINT) -> subprocess.Popen[bytes]:
+    """Start a process that stops the server if we die, which closes the pipe that it reads from."""
     wait_and_stop = 'read -r _; kill -"$1" "$0" 2>/dev/null'
     return subprocess.Popen(
         ["sh", "-c", wait_and_stop, str(pid), str(how.value)],
@@ -71,8 +71,8 @@ def guard(pid: int, how: signal.Signals = signal.SIGINT) -> subprocess.Popen[byt
     )
 
 
-def end_guard(running: subprocess.Popen[bytes] | None) -> None:
-    """Dismiss the guard: from here on we stop the server ourselves."""
+def stop_guard(running: subprocess.Popen[bytes] | None) -> None:
+    """Stop the guard. From now on we stop the server ourselves."""
     if running is not None:
         running.kill()
         running.wait()

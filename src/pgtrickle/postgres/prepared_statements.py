@@ -1,4 +1,4 @@
-"""Prepared statements: kept for what repeats on one connection, where it leads straight to the server."""
+"""Prepared statements, for statements that repeat on one direct connection."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import psycopg
 from pgtrickle.postgres.connection import Connection
 
 SEEN_BEFORE: Final = 1
-"""A statement is prepared when it comes for the second time: most repeat with every refresh."""
+"""Prepare a statement at its second execution: most repeat with every refresh."""
 
 
 @contextmanager
 def prepared_statements(connections: Sequence[Connection], *, wanted: bool) -> Iterator[None]:
-    """Keep statements that repeat prepared, if wanted; else none are used or made."""
+    """Prepare repeated statements on these connections if `wanted`; otherwise prepare none."""
     if not wanted:
         yield
         return
@@ -30,13 +30,13 @@ def prepared_statements(connections: Sequence[Connection], *, wanted: bool) -> I
 
 
 def is_in_order(connection: Connection) -> bool:
-    """Whether the connection is in a transaction in which nothing has failed."""
+    """Whether the connection is in a transaction without a failed statement."""
     return connection.info.transaction_status is psycopg.pq.TransactionStatus.INTRANS
 
 
 def is_outdated_plan(error: Exception) -> bool:
-    """Whether a prepared statement no longer fits what it reads: its columns were altered."""
-    # the message is in the language of the server
+    """Whether a prepared statement is outdated because the columns of its result have changed."""
+    # the message depends on the language of the server
     return (
         isinstance(error, psycopg.errors.FeatureNotSupported)
         and error.diag.source_function == "RevalidateCachedQuery"

@@ -1,4 +1,4 @@
-"""The sidecar on the command line: `pgtrickle run` follows the schedules, one line for each refresh."""
+"""The command `run`: the sidecar, which prints one line for each refresh."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 from rich.text import Text
 from typer import BadParameter, Option
 
-from pgtrickle.commands.opening import opened
-from pgtrickle.interfaces.cli import words
-from pgtrickle.interfaces.cli.failures import line
+from pgtrickle.commands.connections import open_installed
+from pgtrickle.interfaces.cli import formatting
+from pgtrickle.interfaces.cli.error_reporting import error_line
 from pgtrickle.interfaces.cli.options import (
     CacheEntries,
     Dsn,
@@ -34,7 +34,7 @@ from pgtrickle.interfaces.cli.options import (
     Workers,
 )
 from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
-from pgtrickle.interfaces.cli.progress import Waiting
+from pgtrickle.interfaces.cli.progress import ProgressLine
 from pgtrickle.model.errors import SparkLost
 from pgtrickle.model.settings import Pooling, Settings, SparkPath, read_settings
 from pgtrickle.model.stream_table import Action
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from pgtrickle.refresh.engine import Engine
 
 DEFAULTS: Final = Settings()
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 GRACE_SECONDS = 10.0
-"""How long what was given up may take to notice it."""
+"""How long abandoned refreshes may take to stop."""
 
 SparkConf = Annotated[
     list[str] | None,
@@ -92,15 +92,15 @@ def run(
         temp_file_limit=temp_file_limit,
         stop_timeout=stop_timeout,
     )
-    with opened(dsn) as connection:
+    with open_installed(dsn) as connection:
         check_writable(connection)
         where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
-    # before Spark starts, so that a wrong setting is reported at once
+    # before Spark starts, so that a wrong setting is reported immediately
     pool = Pool(dsn, max_connections, pooler)
     way = "through a pooler" if pool.is_pooled else "directly"
     pool.close()
     settings = replace(settings, pooler=Pooling.YES if pool.is_pooled else Pooling.NO)
-    engine = _start(settings, spark_settings)
+    engine = _start_engine(settings, spark_settings)
     try:
         errors().print(
             f"Following the stream tables of {where}, connected {way},"
@@ -113,14 +113,14 @@ def run(
     errors().print("Stopped.")
 
 
-def _start(settings: Settings, spark_settings: dict[str, str]) -> Engine:
-    """An engine whose Spark is warm, so that no refresh pays for that."""
+def _start_engine(settings: Settings, spark_settings: dict[str, str]) -> Engine:
+    """Start an engine and warm up its Spark, so that no refresh waits for it."""
     began = time.monotonic()
-    with Waiting(f"Starting Spark on {settings.spark_master}"):
+    with ProgressLine(f"Starting Spark on {settings.spark_master}"):
         from pgtrickle.commands.engine import build_engine
         from pgtrickle.pipeline.session import open_spark
 
-        # we report a dead JVM ourselves, once
+        # we report a dead JVM ourselves, and only once
         logging.getLogger().addFilter(lambda record: record.msg != "Exception while sending command.")
 
         def start() -> Spark:
@@ -139,7 +139,7 @@ def _start(settings: Settings, spark_settings: dict[str, str]) -> Engine:
 
 
 def _serve(engine: Engine, settings: Settings, *, is_json: bool) -> None:
-    """Run the loop in a thread of its own, so that signals find this one waiting."""
+    """Run the scheduler in its own thread, so that this one can handle signals."""
     from pgtrickle.commands.run import run as run_with
 
     stop = threading.Event()
@@ -147,16 +147,16 @@ def _serve(engine: Engine, settings: Settings, *, is_json: bool) -> None:
 
     def loop() -> None:
         try:
-            run_with(engine, stop, _tell_json if is_json else _tell, settings)
+            run_with(engine, stop, _print_event_json if is_json else _print_event, settings)
         except BaseException as failure:
             failures.append(failure)
 
     _stop_on_signals(stop)
-    # whatever it does after we have given up, it must not keep the process
+    # a daemon, because the process must end even if the scheduler hangs
     thread = threading.Thread(target=loop, name="sidecar", daemon=True)
     thread.start()
     while thread.is_alive() and not stop.is_set():
-        thread.join(LOOK_SECONDS)
+        thread.join(POLL_SECONDS)
     thread.join(settings.stop_timeout)
     if thread.is_alive():
         errors().print(
@@ -168,15 +168,15 @@ def _serve(engine: Engine, settings: Settings, *, is_json: bool) -> None:
 
 
 def _abandon(engine: Engine, thread: threading.Thread) -> None:
-    """Let all that runs fail; what is between two statements fails at its next one."""
+    """Make every running refresh fail. One that is between two statements fails at its next statement."""
     deadline = time.monotonic() + GRACE_SECONDS
     while thread.is_alive() and time.monotonic() < deadline:
         engine.abandon()
-        thread.join(LOOK_SECONDS)
+        thread.join(POLL_SECONDS)
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
-    """The first signal lets what is at hand finish; a second one stops at once, which loses nothing."""
+    """Finish the running refreshes at the first signal; stop at once at the second, which loses nothing."""
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
@@ -184,13 +184,13 @@ def _stop_on_signals(stop: threading.Event) -> None:
         errors().print("Stopping when the refreshes at hand are done; once more stops at once.")
         stop.set()
 
-    # set after Spark has started: PySpark puts a handler of its own on SIGINT
+    # after Spark has started, because PySpark installs its own SIGINT handler
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
 
 
-def _tell(event: RefreshEvent) -> None:
-    """One line: time, table, what was done, rows, time taken, why. Nothing to do is not worth a line."""
+def _print_event(event: RefreshEvent) -> None:
+    """Print one line with time, table, action, rows, duration and reason; nothing if no data had changed."""
     if event.outcome is not None and event.outcome.action is Action.NO_DATA:
         return
     text = Text(event.at.astimezone().strftime("%H:%M:%S") + "  ", style="dim")
@@ -198,28 +198,28 @@ def _tell(event: RefreshEvent) -> None:
     if event.note is not None:
         text.append(event.note, style="green")
     elif event.error is not None:
-        text.append(f"error {event.error.code}: {line(event.error)}", style="red")
+        text.append(f"error {event.error.code}: {error_line(event.error)}", style="red")
     elif event.outcome is not None:
-        done = event.outcome
-        text.append(f"{done.action.value:<12}  ")
-        text.append(f"+{words.count(done.rows_inserted):<8}", style="green")
-        text.append(f"−{words.count(done.rows_deleted):<8}", style="magenta")
-        text.append(f"{words.milliseconds(done.milliseconds):>8}  ")
-        text.append(done.reason, style="dim")
+        outcome = event.outcome
+        text.append(f"{outcome.action.value:<12}  ")
+        text.append(f"+{formatting.count(outcome.rows_inserted):<8}", style="green")
+        text.append(f"−{formatting.count(outcome.rows_deleted):<8}", style="magenta")
+        text.append(f"{formatting.milliseconds(outcome.milliseconds):>8}  ")
+        text.append(outcome.reason, style="dim")
     output().print(text, soft_wrap=True)
 
 
-def _tell_json(event: RefreshEvent) -> None:
-    done, error = event.outcome, event.error
+def _print_event_json(event: RefreshEvent) -> None:
+    outcome, error = event.outcome, event.error
     print_json_line(
         {
             "at": event.at,
             "name": _name(event),
-            "action": done.action if done else None,
-            "rows_inserted": done.rows_inserted if done else 0,
-            "rows_deleted": done.rows_deleted if done else 0,
-            "milliseconds": done.milliseconds if done else None,
-            "reason": done.reason if done else None,
+            "action": outcome.action if outcome else None,
+            "rows_inserted": outcome.rows_inserted if outcome else 0,
+            "rows_deleted": outcome.rows_deleted if outcome else 0,
+            "milliseconds": outcome.milliseconds if outcome else None,
+            "reason": outcome.reason if outcome else None,
             "note": event.note,
             "error": {"code": error.code, "message": error.message, "hint": error.hint} if error else None,
         }
@@ -227,13 +227,13 @@ def _tell_json(event: RefreshEvent) -> None:
 
 
 def _subject(event: RefreshEvent) -> str:
-    """What an event is about that names no stream table."""
-    is_of_spark = event.note is not None or isinstance(event.error, SparkLost)
-    return "Spark" if is_of_spark else "the database"
+    """The subject of an event that names no stream table."""
+    concerns_spark = event.note is not None or isinstance(event.error, SparkLost)
+    return "Spark" if concerns_spark else "the database"
 
 
 def _name(event: RefreshEvent) -> str | None:
-    """The stream table that the event is about; None where it is about all."""
+    """The stream table of an event; None if the event concerns all of them."""
     return str(event.name) if event.name.name else None
 
 

@@ -1,5 +1,5 @@
--- standings: one row for each stream table: what was asked for, and how it stands now.
--- Parameter `name`: which one, or null for all. Anybody may run it.
+-- statuses: one row for each stream table: its definition and its current state.
+-- Parameter `name`: one stream table, or null for all. Every role may run it.
 with waiting as (
     select b.stream_table, sum(b.pending_rows)::bigint as pending_rows
     from pgtrickle.change_buffer_sizes() b

@@ -1,4 +1,4 @@
-"""Copies rows from one connection to another, a portion at a time, without reading them."""
+"""Copies rows from one connection to another in blocks, without parsing them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def copy_across(
     table: sql.Composable,
     columns: Sequence[str],
 ) -> None:
-    """Append the rows of a query on one connection to a table on another; the query gives these columns."""
-    # a COPY has no parameters: they are written into its text
+    """Append the rows of a query on one connection to these columns of a table on another."""
+    # COPY takes no parameters, so they are inserted into its text
     give: Any = (
         f"copy ({ClientCursor(source).mogrify(query, parameters)}) to stdout (format csv, encoding 'UTF8')"
     )
@@ -30,5 +30,5 @@ def copy_across(
         giving.copy(give) as out,
         taking.copy(take) as into,
     ):
-        for portion in out:
-            into.write(portion)
+        for block in out:
+            into.write(block)
