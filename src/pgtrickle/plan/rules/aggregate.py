@@ -8,7 +8,7 @@ Kind: keyed by its keys, whole without any. A change needs all rows of the group
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Set
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
@@ -21,9 +21,21 @@ from pgtrickle.plan.operators import Aggregate, Call, Column, Operator
 from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import bind_whole_groups, incomparable
 from pgtrickle.plan.rules.kind import Kind
-from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, Holding, Place, reads_of_first_child
+from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, HeldBy, Place, reads_of_first_child
 from pgtrickle.plan.rules.pushing import restricted_child
-from pgtrickle.plan.rules.rule import EarlyStop, Groups, LowerToSpark, Names, Pruner, Restrict, Rule
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskNullable,
+    AskUnique,
+    EarlyStop,
+    Groups,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Aggregate) -> str:
@@ -78,7 +90,7 @@ def obstacle(op: Aggregate) -> str | None:
     return incomparable(tuple(key.column for key in op.keys))
 
 
-def postgres_sql(op: Aggregate, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Aggregate, lower: LowerToPostgres) -> str:
     keys = [f"{key.expression.sql} as {quoted(key.column.name)}" for key in op.keys]
     calls = [f"{call.expression.sql} as {quoted(call.column.name)}" for call in op.calls]
     group = ", ".join(str(number + 1) for number in range(len(op.keys)))
@@ -98,14 +110,14 @@ def places(op: Aggregate) -> FindPlaces:
     return find
 
 
-def held_by(op: Aggregate, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Aggregate, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     if not op.keys:
         # it has its row also where no read has any
         return None
     return reads_of_first_child(op, columns, places(op), find_reads)
 
 
-def is_nullable(op: Aggregate, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Aggregate, name: str, ask: AskNullable) -> bool:
     known = op.child.names
     for key in op.keys:
         if key.column.name == name:
@@ -114,11 +126,11 @@ def is_nullable(op: Aggregate, name: str, ask: Callable[[Operator, str], bool]) 
     return not any(is_zero_over_no_rows(call.expression.node) for call in own)
 
 
-def is_unique(op: Aggregate, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Aggregate, names: Set[str], ask: AskUnique) -> bool:
     return {key.column.name for key in op.keys} <= names
 
 
-def row_key(op: Aggregate, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...]:
+def row_key(op: Aggregate, ask: AskKey) -> tuple[str, ...]:
     return tuple(key.column.name for key in op.keys)
 
 

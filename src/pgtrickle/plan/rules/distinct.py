@@ -7,7 +7,7 @@ Kind: keyed by the whole row. A change needs all copies of the rows that it touc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from pgtrickle.plan.expressions import Expression
@@ -17,9 +17,19 @@ from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import bind_whole_groups, incomparable
 from pgtrickle.plan.rules.kind import Kind
 from pgtrickle.plan.rules.positions import prune_nothing_off
-from pgtrickle.plan.rules.provenance import FindReads, Holding, same_columns
+from pgtrickle.plan.rules.provenance import FindReads, HeldBy, same_columns
 from pgtrickle.plan.rules.pushing import keep_columns
-from pgtrickle.plan.rules.rule import EarlyStop, Groups, LowerToSpark, Names, Restrict, Rule
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskUnique,
+    EarlyStop,
+    Groups,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Distinct) -> str:
@@ -39,19 +49,19 @@ def obstacle(op: Distinct) -> str | None:
     return incomparable(op.columns)
 
 
-def postgres_sql(op: Distinct, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Distinct, lower: LowerToPostgres) -> str:
     return f"select distinct * from ({lower(op.child)}) as t"
 
 
-def held_by(op: Distinct, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Distinct, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return find_reads(op.child, columns)
 
 
-def is_unique(op: Distinct, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Distinct, names: Set[str], ask: AskUnique) -> bool:
     return op.names <= names
 
 
-def row_key(op: Distinct, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...]:
+def row_key(op: Distinct, ask: AskKey) -> tuple[str, ...]:
     return tuple(c.name for c in op.columns)
 
 

@@ -8,7 +8,7 @@ PostgreSQL evaluates it: frames and peers follow its own order of values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
@@ -20,12 +20,22 @@ from pgtrickle.plan.rules.partitions import bind_whole_partitions, groups_by
 from pgtrickle.plan.rules.provenance import (
     FIRST_CHILD,
     FindReads,
-    Holding,
+    HeldBy,
     further_columns,
     reads_of_first_child,
 )
 from pgtrickle.plan.rules.pushing import restricted_child
-from pgtrickle.plan.rules.rule import READ_TO_THE_END, EarlyStop, Names, Pruner, Restrict, Rule
+from pgtrickle.plan.rules.rule import (
+    READ_TO_THE_END,
+    AskNullable,
+    AskUnique,
+    EarlyStop,
+    LowerToPostgres,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Window) -> str:
@@ -41,20 +51,20 @@ def obstacle(op: Window) -> str:
     return str(op.calls[0].expression) if op.calls else "a window function"
 
 
-def postgres_sql(op: Window, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Window, lower: LowerToPostgres) -> str:
     calls = "".join(f", {call.expression.sql} as {quoted(call.column.name)}" for call in op.calls)
     return f"select *{calls} from ({lower(op.child)}) as t"
 
 
-def held_by(op: Window, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Window, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return reads_of_first_child(op, columns, further_columns(op), find_reads)
 
 
-def is_nullable(op: Window, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Window, name: str, ask: AskNullable) -> bool:
     return name not in op.child.names or ask(op.child, name)
 
 
-def is_unique(op: Window, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Window, names: Set[str], ask: AskUnique) -> bool:
     return ask(op.child, names & op.child.names)
 
 
