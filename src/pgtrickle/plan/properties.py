@@ -6,11 +6,11 @@ from collections.abc import Mapping, Set
 
 from pgtrickle.plan.expressions import Expression, nulls
 from pgtrickle.plan.operators import Operator, Scan
-from pgtrickle.plan.rules import RULES, Kind
+from pgtrickle.plan.rules import RULES, RuleKind
 from pgtrickle.plan.rules.provenance import HeldBy, Places, places_in_child
 
 
-def kind_of(op: Operator) -> Kind:
+def kind_of(op: Operator) -> RuleKind:
     """Which rows the operator needs besides the change."""
     return RULES[type(op)].kind(op)
 

@@ -20,15 +20,15 @@ from pgtrickle.plan.lowering.spark_text import both_ends, carried_value, folded_
 from pgtrickle.plan.operators import Aggregate, Call, Column, Operator
 from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import bind_whole_groups, incomparable
-from pgtrickle.plan.rules.kind import Kind
-from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, HeldBy, Place, reads_of_first_child
+from pgtrickle.plan.rules.kind import RuleKind
+from pgtrickle.plan.rules.provenance import ColumnPlace, FindPlaces, FindReads, HeldBy, reads_of_first_child
 from pgtrickle.plan.rules.pushing import restricted_child
 from pgtrickle.plan.rules.rule import (
     AskKey,
     AskNullable,
     AskUnique,
     EarlyStop,
-    Groups,
+    GroupColumns,
     LowerToPostgres,
     LowerToSpark,
     Names,
@@ -44,8 +44,8 @@ def label(op: Aggregate) -> str:
     return f"aggregate by ({keys}){': ' if calls else ''}{calls}"
 
 
-def kind(op: Aggregate) -> Kind:
-    return Kind.KEYED if op.keys else Kind.WHOLE
+def kind(op: Aggregate) -> RuleKind:
+    return RuleKind.KEYED if op.keys else RuleKind.WHOLE
 
 
 def spark_sql(op: Aggregate, needed: Names | None, lower: LowerToSpark) -> str:
@@ -103,9 +103,9 @@ def postgres_sql(op: Aggregate, lower: LowerToPostgres) -> str:
 def places(op: Aggregate) -> FindPlaces:
     given = {key.column.name: key.expression.column for key in op.keys}
 
-    def find(name: str) -> tuple[Place, ...]:
+    def find(name: str) -> tuple[ColumnPlace, ...]:
         below = given.get(name)
-        return () if below is None else (Place(0, below),)
+        return () if below is None else (ColumnPlace(0, below),)
 
     return find
 
@@ -134,9 +134,9 @@ def row_key(op: Aggregate, ask: AskKey) -> tuple[str, ...]:
     return tuple(key.column.name for key in op.keys)
 
 
-def groups(op: Aggregate) -> Groups:
+def groups(op: Aggregate) -> GroupColumns:
     pairs = tuple((k.column.name, k.expression.column) for k in op.keys if k.expression.column is not None)
-    return Groups(frozenset(key.column.name for key in op.keys), pairs)
+    return GroupColumns(frozenset(key.column.name for key in op.keys), pairs)
 
 
 def prune(op: Aggregate, names: Names, pruner: Pruner) -> Operator:

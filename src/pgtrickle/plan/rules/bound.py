@@ -15,7 +15,7 @@ from pgtrickle.plan.lowering.spark_text import WEIGHTS, names_list, typed_nulls
 from pgtrickle.plan.operators import Answer, InputLeaf, Leaf, Nothing, Scan
 from pgtrickle.plan.reads import KeyColumns
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.provenance import FindReads, HeldBy, own_columns
 from pgtrickle.plan.rules.rule import LowerToPostgres, LowerToSpark, Names, Rule
 
@@ -51,7 +51,7 @@ def nothing_sql(op: Nothing, needed: Names | None, lower: LowerToSpark) -> str:
 
 LEAF = Rule(
     label=lambda op: f"rows read of {op.scan.alias}",
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=absent.nothing_to_bind,
     spark_sql=input_rows,
     obstacle=absent.no_obstacle,

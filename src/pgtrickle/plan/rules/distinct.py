@@ -15,7 +15,7 @@ from pgtrickle.plan.lowering.spark_text import names_list
 from pgtrickle.plan.operators import Distinct, Operator
 from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import bind_whole_groups, incomparable
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.positions import prune_nothing_off
 from pgtrickle.plan.rules.provenance import FindReads, HeldBy, same_columns
 from pgtrickle.plan.rules.pushing import keep_columns
@@ -23,7 +23,7 @@ from pgtrickle.plan.rules.rule import (
     AskKey,
     AskUnique,
     EarlyStop,
-    Groups,
+    GroupColumns,
     LowerToPostgres,
     LowerToSpark,
     Names,
@@ -65,8 +65,8 @@ def row_key(op: Distinct, ask: AskKey) -> tuple[str, ...]:
     return tuple(c.name for c in op.columns)
 
 
-def groups(op: Distinct) -> Groups:
-    return Groups(op.names, tuple((c.name, c.name) for c in op.columns))
+def groups(op: Distinct) -> GroupColumns:
+    return GroupColumns(op.names, tuple((c.name, c.name) for c in op.columns))
 
 
 def early_stops(op: Distinct, stop: EarlyStop) -> tuple[EarlyStop, ...]:
@@ -80,7 +80,7 @@ def push(op: Distinct, condition: Expression, restrict: Restrict) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.KEYED,
+    kind=lambda op: RuleKind.KEYED,
     bind=lambda op, needs, binder: bind_whole_groups(op, needs, binder, same_columns(op)),
     spark_sql=spark_sql,
     obstacle=obstacle,

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pgtrickle.plan.operators import Evaluated, Operator
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.provenance import FindReads, HeldBy, same_columns
 from pgtrickle.plan.rules.rule import AskUnique, Names, Pruner, Rule
 
@@ -35,7 +35,7 @@ def prune(op: Evaluated, names: Names, pruner: Pruner) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.KEYED,
+    kind=lambda op: RuleKind.KEYED,
     bind=lambda op, needs, binder: binder.read_answer(op, needs),
     spark_sql=None,
     obstacle=absent.no_obstacle,

@@ -15,7 +15,7 @@ from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.lowering.exactness import require_exact
 from pgtrickle.plan.operators import Filter, Operator
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.linear import bind_child
 from pgtrickle.plan.rules.needs import Binder, Needs
 from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, HeldBy, same_columns
@@ -89,7 +89,7 @@ def tighten(op: Filter, condition: Expression, tighten: Restrict) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=bind,
     spark_sql=spark_sql,
     obstacle=obstacle,

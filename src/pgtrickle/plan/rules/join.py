@@ -15,7 +15,7 @@ from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.operators import Join, Nothing, Operator
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.pairs import (
     condition_label,
     expressions,
@@ -24,7 +24,7 @@ from pgtrickle.plan.rules.pairs import (
     prune_sides,
     spark_expressions,
 )
-from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, HeldBy, OpenChild, Place
+from pgtrickle.plan.rules.provenance import ColumnPlace, FindPlaces, FindReads, HeldBy, OpenChild
 from pgtrickle.plan.rules.region import region_sql
 from pgtrickle.plan.rules.rule import (
     AskKey,
@@ -53,7 +53,7 @@ def postgres_sql(op: Join, lower: LowerToPostgres) -> str:
 
 def places(op: Join) -> FindPlaces:
     left = op.left.names
-    return lambda name: (Place(0 if name in left else 1, name),)
+    return lambda name: (ColumnPlace(0 if name in left else 1, name),)
 
 
 def held_by(op: Join, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
@@ -97,7 +97,7 @@ def tighten(op: Join, condition: Expression, tighten: Restrict) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.BILINEAR,
+    kind=lambda op: RuleKind.BILINEAR,
     bind=lambda op, needs, binder: binder.bind_region(op, needs),
     spark_sql=spark_sql,
     obstacle=obstacle,

@@ -18,7 +18,7 @@ from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import folded_sql, names_list
 from pgtrickle.plan.operators import Mark, Operator
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.pairs import (
     bind_with_matches,
     condition_label,
@@ -54,8 +54,8 @@ def label(op: Mark) -> str:
     return f"mark {op.column_.name}: has a match {condition_label(op)}"
 
 
-def kind(op: Mark) -> Kind:
-    return Kind.KEYED if op.on else Kind.WHOLE
+def kind(op: Mark) -> RuleKind:
+    return RuleKind.KEYED if op.on else RuleKind.WHOLE
 
 
 def spark_sql(op: Mark, needed: Names | None, lower: LowerToSpark) -> str:

@@ -20,7 +20,7 @@ from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import folded_sql, names_list, typed_nulls, union_sql
 from pgtrickle.plan.operators import Join, Operator, OuterJoin
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.pairs import (
     bind_with_matches,
     condition_label,
@@ -32,11 +32,11 @@ from pgtrickle.plan.rules.pairs import (
     spark_expressions,
 )
 from pgtrickle.plan.rules.provenance import (
+    ColumnPlace,
     FindPlaces,
     FindReads,
     HeldBy,
     OpenChild,
-    Place,
     reads_together,
 )
 from pgtrickle.plan.rules.rule import (
@@ -56,8 +56,8 @@ def label(op: OuterJoin) -> str:
     return f"{'full' if op.keeps_right else 'left'} join {condition_label(op)}"
 
 
-def kind(op: OuterJoin) -> Kind:
-    return Kind.KEYED if op.on else Kind.WHOLE
+def kind(op: OuterJoin) -> RuleKind:
+    return RuleKind.KEYED if op.on else RuleKind.WHOLE
 
 
 def spark_sql(op: OuterJoin, needed: Names | None, lower: LowerToSpark) -> str:
@@ -112,7 +112,9 @@ def _full_join_by_parts(op: OuterJoin, left: str, right: str, on: str) -> str:
 
 def places(op: OuterJoin) -> FindPlaces:
     left = op.left.names
-    return lambda name: (Place(0, name, op.keeps_right) if name in left else Place(1, name, True),)
+    return lambda name: (
+        ColumnPlace(0, name, op.keeps_right) if name in left else ColumnPlace(1, name, True),
+    )
 
 
 def open_children(op: OuterJoin) -> tuple[OpenChild, ...]:

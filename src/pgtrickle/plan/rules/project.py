@@ -17,15 +17,15 @@ from pgtrickle.plan.lowering.exactness import require_exact, spark_name
 from pgtrickle.plan.lowering.spark_text import WEIGHTS, carried_value
 from pgtrickle.plan.operators import Operator, Project
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.linear import bind_child
 from pgtrickle.plan.rules.provenance import (
     FIRST_CHILD,
+    ColumnPlace,
     FindPlaces,
     FindReads,
     HeldBy,
     OpenChild,
-    Place,
     reads_of_first_child,
 )
 from pgtrickle.plan.rules.pushing import restricted_child
@@ -71,9 +71,9 @@ def postgres_sql(op: Project, lower: LowerToPostgres) -> str:
 def places(op: Project) -> FindPlaces:
     given = {c.name: e.column for c, e in zip(op.columns, op.expressions, strict=True)}
 
-    def find(name: str) -> tuple[Place, ...]:
+    def find(name: str) -> tuple[ColumnPlace, ...]:
         below = given.get(name)
-        return () if below is None else (Place(0, below),)
+        return () if below is None else (ColumnPlace(0, below),)
 
     return find
 
@@ -147,7 +147,7 @@ def tighten(op: Project, condition: Expression, tighten: Restrict) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=lambda op, needs, binder: bind_child(op, needs, binder, places(op)),
     spark_sql=spark_sql,
     obstacle=obstacle,

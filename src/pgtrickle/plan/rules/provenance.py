@@ -10,7 +10,7 @@ from pgtrickle.plan.reads import KeyColumns
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ColumnPlace:
     """A column of a child whose value an operator passes on unchanged.
 
     Where it `is_padded`, the operator may put a null in its place, for a row without a partner.
@@ -21,7 +21,7 @@ class Place:
     is_padded: bool = False
 
 
-Places = tuple[Place, ...]
+Places = tuple[ColumnPlace, ...]
 """The places from one of which a value comes; none if the operator computes it."""
 
 
@@ -48,13 +48,13 @@ FindPlaces = Callable[[str], Places]
 
 def same_columns(op: Operator) -> FindPlaces:
     """The provenance of an operator whose columns are those of its first child."""
-    return lambda name: (Place(0, name),)
+    return lambda name: (ColumnPlace(0, name),)
 
 
 def further_columns(op: Operator) -> FindPlaces:
     """The provenance of an operator that adds columns of its own to those of its first child."""
     passed_on = op.children[0].names
-    return lambda name: (Place(0, name),) if name in passed_on else ()
+    return lambda name: (ColumnPlace(0, name),) if name in passed_on else ()
 
 
 def own_columns(op: Operator) -> FindPlaces:

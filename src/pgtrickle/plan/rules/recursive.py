@@ -12,7 +12,7 @@ from pgtrickle.model.names import quoted
 from pgtrickle.plan.lowering.postgres_text import no_rows
 from pgtrickle.plan.operators import Itself, Operator, Recursive, Values
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import EVERYTHING, Binder, Needs
 from pgtrickle.plan.rules.positions import prune_nothing_off
 from pgtrickle.plan.rules.provenance import own_columns
@@ -48,7 +48,7 @@ def _reading_itself(op: Operator, name: str) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.WHOLE,
+    kind=lambda op: RuleKind.WHOLE,
     bind=bind,
     spark_sql=None,
     obstacle=lambda op: "WITH RECURSIVE",
@@ -70,7 +70,7 @@ RULE = Rule(
 
 ITSELF = Rule(
     label=lambda op: f"rows of {op.name} so far",
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=absent.nothing_to_bind,
     spark_sql=None,
     obstacle=absent.no_obstacle,

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import Operator
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import Binder, Needs
 from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, HeldBy, OpenChild
 
@@ -30,7 +30,7 @@ READ_TO_THE_END = EarlyStop()
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class GroupColumns:
     """The columns `names` that say to which group a row belongs, and those that the child has as they are."""
 
     names: Names
@@ -84,7 +84,7 @@ class Rule:
 
     label: Callable[[Any], str]
     """Its line in `explain`."""
-    kind: Callable[[Any], Kind]
+    kind: Callable[[Any], RuleKind]
     """Which rows it needs besides the change."""
     bind: Callable[[Any, Needs, Binder], Operator]
     """The operator over children that are bound to what it needs of them.
@@ -109,7 +109,7 @@ class Rule:
     """Whether no two rows agree in all columns of these names; nulls count as equal."""
     row_key: Callable[[Any, AskKey], tuple[str, ...] | None]
     """Columns that identify each row: () for a single row, None if none are known."""
-    groups: Callable[[Any], Groups | None]
+    groups: Callable[[Any], GroupColumns | None]
     """The columns by which it groups the rows of its child, if it does."""
     prune: Callable[[Any, Names, Pruner], Operator]
     """The operator with only the columns that are read."""

@@ -20,7 +20,7 @@ from pgtrickle.plan.expressions import Expression, all_of, raw
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.operators import Column, Operator, Scan, ScanColumn
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.provenance import own_columns
 from pgtrickle.plan.rules.rule import (
     AskKey,
@@ -100,7 +100,7 @@ def push(op: Scan, condition: Expression, restrict: Restrict) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=lambda op, needs, binder: binder.read_scan(op, needs),
     spark_sql=None,
     obstacle=absent.no_obstacle,

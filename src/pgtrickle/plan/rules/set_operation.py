@@ -13,7 +13,7 @@ from pgtrickle.plan.lowering.spark_text import names_list, union_sql
 from pgtrickle.plan.operators import Operator, SetKind, SetOperation
 from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import incomparable
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import Binder, Needs, needs_below, unique_needs
 from pgtrickle.plan.rules.positions import different_forms, places_by_position, prune_nothing_off
 from pgtrickle.plan.rules.provenance import FindReads, HeldBy, same_columns
@@ -80,7 +80,7 @@ def is_nullable(op: SetOperation, name: str, ask: AskNullable) -> bool:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.KEYED,
+    kind=lambda op: RuleKind.KEYED,
     bind=bind,
     spark_sql=spark_sql,
     obstacle=obstacle,

@@ -15,7 +15,7 @@ from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.operators import MORE_THAN_ONE_ROW, Operator, Single
 from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import incomparable
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.partitions import bind_whole_partitions, groups_by
 from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, HeldBy, same_columns
 from pgtrickle.plan.rules.rule import AskUnique, LowerToPostgres, LowerToSpark, Names, Pruner, Rule
@@ -25,8 +25,8 @@ def label(op: Single) -> str:
     return f"one row at most for each ({', '.join(op.keys)})" if op.keys else "one row at most"
 
 
-def kind(op: Single) -> Kind:
-    return Kind.KEYED if op.keys else Kind.WHOLE
+def kind(op: Single) -> RuleKind:
+    return RuleKind.KEYED if op.keys else RuleKind.WHOLE
 
 
 def spark_sql(op: Single, needed: Names | None, lower: LowerToSpark) -> str:

@@ -13,7 +13,7 @@ from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator, TableFunction
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.linear import bind_child
 from pgtrickle.plan.rules.provenance import (
     FIRST_CHILD,
@@ -70,7 +70,7 @@ def tighten(op: TableFunction, condition: Expression, tighten: Restrict) -> Oper
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=lambda op, needs, binder: bind_child(op, needs, binder, further_columns(op)),
     spark_sql=None,
     obstacle=obstacle,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.operators import Operator, Top
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.partitions import bind_whole_partitions, groups_by
 from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, HeldBy, same_columns
 from pgtrickle.plan.rules.rule import AskUnique, EarlyStop, LowerToPostgres, Names, Pruner, Rule
@@ -27,8 +27,8 @@ def label(op: Top) -> str:
     return f"first {'all' if op.limit is None else op.limit}{after}{of} in order of ({order})"
 
 
-def kind(op: Top) -> Kind:
-    return Kind.KEYED if op.partition else Kind.WHOLE
+def kind(op: Top) -> RuleKind:
+    return RuleKind.KEYED if op.partition else RuleKind.WHOLE
 
 
 def postgres_sql(op: Top, lower: LowerToPostgres) -> str:

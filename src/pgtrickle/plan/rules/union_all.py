@@ -12,10 +12,10 @@ from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import WEIGHTS, union_sql
 from pgtrickle.plan.operators import Nothing, Operator, UnionAll
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import Binder, Needs, needs_below
 from pgtrickle.plan.rules.positions import different_forms, places_by_position
-from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, HeldBy, Place, reads_together
+from pgtrickle.plan.rules.provenance import ColumnPlace, FindPlaces, FindReads, HeldBy, reads_together
 from pgtrickle.plan.rules.pushing import keep_columns
 from pgtrickle.plan.rules.rule import (
     AskNullable,
@@ -56,9 +56,9 @@ def postgres_sql(op: UnionAll, lower: LowerToPostgres) -> str:
 def places(op: UnionAll) -> FindPlaces:
     positions = {column.name: number for number, column in enumerate(op.columns)}
 
-    def find(name: str) -> tuple[Place, ...]:
+    def find(name: str) -> tuple[ColumnPlace, ...]:
         position = positions[name]
-        return tuple(Place(number, arm.columns[position].name) for number, arm in enumerate(op.arms))
+        return tuple(ColumnPlace(number, arm.columns[position].name) for number, arm in enumerate(op.arms))
 
     return find
 
@@ -91,7 +91,7 @@ def push(op: UnionAll, condition: Expression, restrict: Restrict) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=bind,
     spark_sql=spark_sql,
     obstacle=different_forms,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.operators import Values
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.provenance import own_columns
 from pgtrickle.plan.rules.rule import AskKey, LowerToPostgres, Rule
 
@@ -32,7 +32,7 @@ def row_key(op: Values, ask: AskKey) -> tuple[str, ...] | None:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=lambda op, needs, binder: binder.read_constant(op),
     spark_sql=None,
     obstacle=absent.no_obstacle,

@@ -15,7 +15,7 @@ from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator, Window
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.partitions import bind_whole_partitions, groups_by
 from pgtrickle.plan.rules.provenance import (
     FIRST_CHILD,
@@ -43,8 +43,8 @@ def label(op: Window) -> str:
     return f"window by ({', '.join(op.partition)}): {calls}"
 
 
-def kind(op: Window) -> Kind:
-    return Kind.KEYED if op.partition else Kind.WHOLE
+def kind(op: Window) -> RuleKind:
+    return RuleKind.KEYED if op.partition else RuleKind.WHOLE
 
 
 def obstacle(op: Window) -> str:
