@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.analysis.context import Definition
+from pgtrickle.plan.analysis.context import QueryDefinition
 from pgtrickle.plan.compile import compile_query, regenerate
 from pgtrickle.plan.program import Program
 
@@ -32,11 +32,11 @@ def programs(name: str, columns: int) -> list[Program]:
     return [program for program in made if program is not None]
 
 
-def _definition(name: str, columns: int) -> Definition:
+def _definition(name: str, columns: int) -> QueryDefinition:
     names = [f"c{number}" for number in range(columns)]
     query, outputs = QUERIES[name](names)
     sources = {source.name: source for source in (_source("a", A, names), _source("b", B, names))}
-    return Definition(query, sources, {}, frozenset({"sum", "count", "array_agg"}), tuple(outputs))
+    return QueryDefinition(query, sources, {}, frozenset({"sum", "count", "array_agg"}), tuple(outputs))
 
 
 def _source(name: str, relation: RelationId, names: Sequence[str]) -> Source:

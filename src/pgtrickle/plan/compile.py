@@ -7,7 +7,7 @@ from typing import Final
 
 from pgtrickle.model.lru import LruCache
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.analysis.context import Context, Definition, Typer
+from pgtrickle.plan.analysis.context import Context, QueryDefinition, Typer
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.analysis.query import analyse
 from pgtrickle.plan.expressions.clock import has_clock
@@ -26,7 +26,7 @@ MAX_PROGRAMS: Final = 64
 """How many programs of one query are kept; the least recently used goes first."""
 
 
-def compile_query(definition: Definition, typer: Typer, limits: QueryLimits = USUAL_LIMITS) -> Compiled:
+def compile_query(definition: QueryDefinition, typer: Typer, limits: QueryLimits = USUAL_LIMITS) -> Compiled:
     """Compile a query, or refuse it with the reason why deltas cannot follow it."""
     try:
         return _compile(definition, Context(definition, typer, limits))
@@ -35,7 +35,7 @@ def compile_query(definition: Definition, typer: Typer, limits: QueryLimits = US
         raise limits.exceeded("max_depth") from None
 
 
-def _compile(definition: Definition, context: Context) -> Compiled:
+def _compile(definition: QueryDefinition, context: Context) -> Compiled:
     tree = parse(definition.query, context.limits)
     block = analyse(tree, context)
     check_clock(block.operator, [expression for _, expression in block.outputs])

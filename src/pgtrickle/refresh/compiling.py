@@ -11,7 +11,7 @@ from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceKind
 from pgtrickle.model.stream_table import RefreshMode, RelationId, StreamTable
-from pgtrickle.plan.analysis.context import Definition
+from pgtrickle.plan.analysis.context import QueryDefinition
 from pgtrickle.plan.analysis.over_copies import over_copies
 from pgtrickle.plan.compile import compile_query, regenerate
 from pgtrickle.plan.expressions.array_casts import makes_arrays
@@ -81,7 +81,7 @@ def compilation(
     text = canonical(connection, table.query, table.settings)
     needs = dependencies(connection, table.id)
     sources = describe_sources(connection, [d.relation for d in needs if d.is_captured])
-    definition = Definition(
+    definition = QueryDefinition(
         query=text.query,
         sources={source.name: source for source in sources.values()},
         views=view_texts(connection, [d.relation for d in needs if d.is_view]),
@@ -104,7 +104,9 @@ def compilation(
     )
 
 
-def _answer(connection: Connection, table: StreamTable, definition: Definition, limits: QueryLimits) -> str:
+def _answer(
+    connection: Connection, table: StreamTable, definition: QueryDefinition, limits: QueryLimits
+) -> str:
     """The query over our copies; refused, in every mode, where we cannot write it so."""
     if not any(source.copy for source in definition.sources.values()):
         return table.query
@@ -123,7 +125,7 @@ def _answer(connection: Connection, table: StreamTable, definition: Definition, 
 def _compiled(
     connection: Connection,
     table: StreamTable,
-    definition: Definition,
+    definition: QueryDefinition,
     views: Sequence[RelationId],
     limits: QueryLimits,
 ) -> tuple[QueryPrograms | None, str]:
@@ -153,7 +155,9 @@ def _compiled(
         return None, refusal.message
 
 
-def _guard(connection: Connection, table: StreamTable, definition: Definition, limits: QueryLimits) -> None:
+def _guard(
+    connection: Connection, table: StreamTable, definition: QueryDefinition, limits: QueryLimits
+) -> None:
     """Our parser must have understood the query, and its views, as PostgreSQL does."""
     texts: list[tuple[RelationName, str]] = [(table.name, definition.query), *definition.views.items()]
     for name, text in texts:

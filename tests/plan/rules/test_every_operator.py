@@ -48,7 +48,7 @@ from pgtrickle.plan.properties import (
     reads_holding,
     row_key,
 )
-from pgtrickle.plan.rules import RULES, Kind
+from pgtrickle.plan.rules import RULES, RuleKind
 from pgtrickle.plan.rules.needs import EVERYTHING
 from pgtrickle.plan.rules.rule import READ_TO_THE_END, EarlyStop, Rule
 from tests.laws.parts import Names, call, expression, scan
@@ -182,7 +182,7 @@ def _stops(op: Operator) -> bool:
 
 QUESTIONS: Mapping[str, Callable[[Any], bool]] = {
     "label": lambda op: bool(RULES[type(op)].label(op)),
-    "kind": lambda op: isinstance(kind_of(op), Kind),
+    "kind": lambda op: isinstance(kind_of(op), RuleKind),
     "bind": _is_bound,
     "spark_sql": _has_spark_sql,
     "obstacle": lambda op: isinstance(RULES[type(op)].obstacle(op), str | None),

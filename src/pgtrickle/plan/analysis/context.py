@@ -40,7 +40,7 @@ class Typer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class QueryDefinition:
     """A query as PostgreSQL wrote it down, with all it reads.
 
     `aggregates` and `set_functions` are names of functions, in lower case and without their schema.
@@ -58,7 +58,7 @@ class Definition:
 class Context:
     """One analysis: the definition, the typer, the limits, and the names given so far."""
 
-    definition: Definition
+    definition: QueryDefinition
     typer: Typer
     limits: QueryLimits = USUAL_LIMITS
     taken: set[str] = field(default_factory=lambda: {WEIGHT})

@@ -117,7 +117,7 @@ def _and(first: Expression | None, second: Expression) -> Expression | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class CorrelationKeys:
     """An operator whose columns `names` say which rows of the surrounding query a row belongs to."""
 
     operator: Operator
@@ -131,7 +131,7 @@ class Keys:
 
 def correlation_keys(
     operator: Operator, conditions: tuple[Expression, ...], what: str, context: Context
-) -> Keys:
+) -> CorrelationKeys:
     """The correlation as equalities with columns of the operator; `what` stands above it."""
     names: list[str] = []
     rewritten: list[Expression] = []
@@ -148,7 +148,7 @@ def correlation_keys(
         rewritten.append(Expression(kind(this=column(name).node, expression=_enclose(other.node))))
         if name not in names:
             names.append(name)
-    return Keys(operator, tuple(names), tuple(rewritten))
+    return CorrelationKeys(operator, tuple(names), tuple(rewritten))
 
 
 def _enclose(node: exp.Expr) -> exp.Expr:

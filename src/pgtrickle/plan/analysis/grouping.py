@@ -33,7 +33,7 @@ LIFTED = "calls of the surrounding query"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class BlockRows:
     """The rows that a select list is evaluated over.
 
     For `correlated`, `order`, `is_total` and `condition` see `Block`.
@@ -72,7 +72,7 @@ class Groups:
         self._surroundings = surroundings
         self._context = surroundings.context
 
-    def rows(self, child: Operator, correlated: tuple[Expression, ...]) -> Rows:
+    def rows(self, child: Operator, correlated: tuple[Expression, ...]) -> BlockRows:
         """The groups of the child's rows."""
         found = correlation_keys(child, correlated, "GROUP BY or an aggregate", self._context)
         below = found.operator
@@ -128,14 +128,14 @@ class Groups:
 
     def _with_having(
         self, attachments: Attachments, correlated: tuple[Expression, ...], is_total: bool
-    ) -> Rows:
+    ) -> BlockRows:
         order = self._order.after_reordering()
         if self._having is None:
-            return Rows(attachments, correlated, order, is_total)
+            return BlockRows(attachments, correlated, order, is_total)
         if is_total:
-            return Rows(attachments, correlated, order, is_total, attachments.value(self._having.this))
+            return BlockRows(attachments, correlated, order, is_total, attachments.value(self._having.this))
         attachments.keep(self._having.this)
-        return Rows(attachments, (*correlated, *attachments.correlated), order)
+        return BlockRows(attachments, (*correlated, *attachments.correlated), order)
 
     def _asking(self) -> Iterator[exp.Expr]:
         """The aggregate calls with subqueries in them."""

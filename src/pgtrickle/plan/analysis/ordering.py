@@ -19,7 +19,7 @@ from pgtrickle.plan.refusals import refuse, refuse_correlation
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class RowLimit:
     """LIMIT and OFFSET; no limit is None."""
 
     limit: int | None
@@ -32,7 +32,7 @@ class Cut:
         return self.limit is None and not self.offset
 
 
-def cut_of(node: exp.Expr) -> Cut:
+def cut_of(node: exp.Expr) -> RowLimit:
     """The LIMIT, OFFSET and FETCH of a query."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     has_ties = False
@@ -44,7 +44,7 @@ def cut_of(node: exp.Expr) -> Cut:
     elif limit is not None:
         count = limit.expression
     skipped = _number(offset.expression if offset else None, "OFFSET")
-    return Cut(_number(count, "LIMIT"), skipped or 0, has_ties)
+    return RowLimit(_number(count, "LIMIT"), skipped or 0, has_ties)
 
 
 def _number(node: exp.Expr | None, what: str) -> int | None:
@@ -64,7 +64,7 @@ def order_item(item: exp.Expr, value: Expression) -> OrderItem:
     return OrderItem(value, is_descending, bool(item.args.get("nulls_first")))
 
 
-def cut_rows(block: Block, own: list[OrderItem], cut: Cut, context: Context) -> Block:
+def cut_rows(block: Block, own: list[OrderItem], cut: RowLimit, context: Context) -> Block:
     """The rows that LIMIT and OFFSET leave of a block whose order is known; `own` is its ORDER BY."""
     if cut.is_nothing:
         return block
@@ -73,13 +73,13 @@ def cut_rows(block: Block, own: list[OrderItem], cut: Cut, context: Context) -> 
     return _top(block, own if cut.has_ties else list(block.order.items), cut, context)
 
 
-def _top(block: Block, order: list[OrderItem], cut: Cut, context: Context) -> Block:
+def _top(block: Block, order: list[OrderItem], cut: RowLimit, context: Context) -> Block:
     """The rows of the block that LIMIT and OFFSET leave, for each row of a surrounding query."""
     found = correlation_keys(block.operator, block.correlated, "LIMIT", context)
     operator, orderings = _orderings(found.operator, order, context)
     if cut.has_ties and not orderings:
         # without an order all rows are equal to the last one
-        cut = Cut(None if cut.limit else cut.limit, cut.offset, has_ties=False)
+        cut = RowLimit(None if cut.limit else cut.limit, cut.offset, has_ties=False)
     limited = Top(operator, found.names, orderings, cut.limit, cut.offset, cut.has_ties)
     return replace(block, operator=limited, correlated=found.conditions)
 

@@ -9,18 +9,18 @@ from sqlglot import exp
 
 from pgtrickle.model.names import RelationName, quoted
 from pgtrickle.model.source import Source
-from pgtrickle.plan.analysis.context import Definition
+from pgtrickle.plan.analysis.context import QueryDefinition
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.limits import QueryLimits
 
 
-def over_copies(definition: Definition, limits: QueryLimits) -> str:
+def over_copies(definition: QueryDefinition, limits: QueryLimits) -> str:
     """The query, with copies in the place of their sources, also below views."""
     return to_sql(_replace_sources(definition.query, definition, limits) or parse(definition.query, limits))
 
 
-def _replace_sources(text: str, definition: Definition, limits: QueryLimits) -> exp.Expr | None:
+def _replace_sources(text: str, definition: QueryDefinition, limits: QueryLimits) -> exp.Expr | None:
     """The text as a tree over copies; None if it reads none."""
     tree = parse(text, limits)
     has_copies = False
@@ -33,7 +33,7 @@ def _replace_sources(text: str, definition: Definition, limits: QueryLimits) -> 
     return tree if has_copies else None
 
 
-def _rows(name: RelationName, definition: Definition, limits: QueryLimits) -> exp.Expr | None:
+def _rows(name: RelationName, definition: QueryDefinition, limits: QueryLimits) -> exp.Expr | None:
     source = definition.sources.get(name)
     if source is not None:
         return parse(_select_copy(source), limits) if source.copy else None

@@ -11,7 +11,7 @@ from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.domains import place_domain
 from pgtrickle.plan.analysis.from_clause import relations_of
 from pgtrickle.plan.analysis.function_kinds import has_aggregates
-from pgtrickle.plan.analysis.grouping import Groups, Rows, lift_calls
+from pgtrickle.plan.analysis.grouping import BlockRows, Groups, lift_calls
 from pgtrickle.plan.analysis.ordering import cut_of, cut_rows, order_item
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.analysis.select_list import select_outputs
@@ -76,7 +76,7 @@ def _select(node: exp.Select, surroundings: Surroundings) -> Block:
     ):
         groups = Groups(node, relations.scope, given, lifted, order, surroundings)
         return select_outputs(node, groups.rows(operator, correlated), surroundings)
-    rows = Rows(Attachments(operator, relations.scope, surroundings), correlated, order)
+    rows = BlockRows(Attachments(operator, relations.scope, surroundings), correlated, order)
     return select_outputs(node, rows, surroundings)
 
 

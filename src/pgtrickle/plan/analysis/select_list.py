@@ -9,7 +9,7 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.block import Block, Outputs, Surroundings
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.function_kinds import set_functions
-from pgtrickle.plan.analysis.grouping import Rows
+from pgtrickle.plan.analysis.grouping import BlockRows
 from pgtrickle.plan.analysis.ordering import cut_of, cut_rows, distinct, first_of_each, order_item
 from pgtrickle.plan.analysis.row_order import OrderItem, RowOrder
 from pgtrickle.plan.analysis.scope import has_subquery
@@ -20,7 +20,7 @@ from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.refusals import refuse
 
 
-def select_outputs(node: exp.Select, rows: Rows, surroundings: Surroundings) -> Block:
+def select_outputs(node: exp.Select, rows: BlockRows, surroundings: Surroundings) -> Block:
     """The block of a query whose rows, grouped or not, are known."""
     context = surroundings.context
     before = rows.attachments.operator
@@ -58,7 +58,7 @@ def select_outputs(node: exp.Select, rows: Rows, surroundings: Surroundings) -> 
     return cut_rows(block, order, cut_of(node), context)
 
 
-def _order(node: exp.Select, outputs: Outputs, rows: Rows) -> list[OrderItem] | None:
+def _order(node: exp.Select, outputs: Outputs, rows: BlockRows) -> list[OrderItem] | None:
     """The items of ORDER BY; None if the order does not matter here, and is not simply known."""
     named = dict(reversed(outputs))
     # the same subquery must not be asked twice
@@ -100,7 +100,7 @@ def _has_on(node: exp.Select) -> bool:
     return isinstance(clause, exp.Distinct) and bool(clause.args.get("on"))
 
 
-def _distinct_on(node: exp.Select, rows: Rows) -> list[Expression]:
+def _distinct_on(node: exp.Select, rows: BlockRows) -> list[Expression]:
     clause = node.args.get("distinct")
     on = clause.args.get("on") if isinstance(clause, exp.Distinct) else None
     if on is None:
@@ -110,7 +110,9 @@ def _distinct_on(node: exp.Select, rows: Rows) -> list[Expression]:
     return [rows.attachments.value(item) for item in items]
 
 
-def _total(node: exp.Select, rows: Rows, outputs: Outputs, *, is_attached: bool, context: Context) -> Block:
+def _total(
+    node: exp.Select, rows: BlockRows, outputs: Outputs, *, is_attached: bool, context: Context
+) -> Block:
     """An aggregate without GROUP BY that has a row for each row of the surrounding query."""
     cut = cut_of(node)
     has_windows = any(e.node.find(exp.Window) for _, e in outputs)

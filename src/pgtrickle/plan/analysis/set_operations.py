@@ -10,7 +10,7 @@ from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.correlation import Keys, correlation_keys
+from pgtrickle.plan.analysis.correlation import CorrelationKeys, correlation_keys
 from pgtrickle.plan.analysis.domains import total_over_domain
 from pgtrickle.plan.analysis.ordering import project_with
 from pgtrickle.plan.analysis.row_order import order_of_several
@@ -74,7 +74,7 @@ def _project_arms(blocks: list[Block], context: Context) -> tuple[list[Project],
     return arms, conditions
 
 
-def _outer_sides(own: Keys) -> list[str]:
+def _outer_sides(own: CorrelationKeys) -> list[str]:
     """For each key the text of what it is equal to; conditions of the outer query alone differ per arm."""
     if len(own.names) != len(own.conditions):
         raise refuse_correlation("a set operation over such a correlation")

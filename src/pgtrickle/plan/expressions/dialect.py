@@ -28,7 +28,7 @@ _CLOSED = (
 """What a cast can follow without parentheses."""
 
 
-class Canonical(Postgres):
+class CanonicalDialect(Postgres):
     """The dialect of PostgreSQL's own canonical text."""
 
     NORMALIZE_FUNCTIONS = False
@@ -69,7 +69,7 @@ class Canonical(Postgres):
 def parse_or_none(text: str) -> exp.Expr | None:
     """The text as a tree; None if our parser cannot read it."""
     try:
-        tree = sqlglot.parse_one(text, dialect=Canonical)
+        tree = sqlglot.parse_one(text, dialect=CanonicalDialect)
     except SqlglotError:
         return None
     return _as_meant(tree)
@@ -112,9 +112,9 @@ def _with_rows(node: exp.Expr) -> exp.Expr:
 
 def to_sql(node: exp.Expr) -> str:
     """The tree as text for PostgreSQL."""
-    return node.sql(dialect=Canonical)
+    return node.sql(dialect=CanonicalDialect)
 
 
 def to_sql_once(node: exp.Expr) -> str:
     """The same for a tree that is not used afterwards: writing it may change it."""
-    return node.sql(dialect=Canonical, copy=False)
+    return node.sql(dialect=CanonicalDialect, copy=False)

@@ -8,7 +8,7 @@ Kind: keyed by its keys, whole without any. A change needs all rows of the group
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Set
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
@@ -20,10 +20,22 @@ from pgtrickle.plan.lowering.spark_text import both_ends, carried_value, folded_
 from pgtrickle.plan.operators import Aggregate, Call, Column, Operator
 from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import bind_whole_groups, incomparable
-from pgtrickle.plan.rules.kind import Kind
-from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, Holding, Place, reads_of_first_child
+from pgtrickle.plan.rules.kind import RuleKind
+from pgtrickle.plan.rules.provenance import ColumnPlace, FindPlaces, FindReads, HeldBy, reads_of_first_child
 from pgtrickle.plan.rules.pushing import restricted_child
-from pgtrickle.plan.rules.rule import EarlyStop, Groups, LowerToSpark, Names, Pruner, Restrict, Rule
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskNullable,
+    AskUnique,
+    EarlyStop,
+    GroupColumns,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Aggregate) -> str:
@@ -32,8 +44,8 @@ def label(op: Aggregate) -> str:
     return f"aggregate by ({keys}){': ' if calls else ''}{calls}"
 
 
-def kind(op: Aggregate) -> Kind:
-    return Kind.KEYED if op.keys else Kind.WHOLE
+def kind(op: Aggregate) -> RuleKind:
+    return RuleKind.KEYED if op.keys else RuleKind.WHOLE
 
 
 def spark_sql(op: Aggregate, needed: Names | None, lower: LowerToSpark) -> str:
@@ -78,7 +90,7 @@ def obstacle(op: Aggregate) -> str | None:
     return incomparable(tuple(key.column for key in op.keys))
 
 
-def postgres_sql(op: Aggregate, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Aggregate, lower: LowerToPostgres) -> str:
     keys = [f"{key.expression.sql} as {quoted(key.column.name)}" for key in op.keys]
     calls = [f"{call.expression.sql} as {quoted(call.column.name)}" for call in op.calls]
     group = ", ".join(str(number + 1) for number in range(len(op.keys)))
@@ -91,21 +103,21 @@ def postgres_sql(op: Aggregate, lower: Callable[[Operator], str]) -> str:
 def places(op: Aggregate) -> FindPlaces:
     given = {key.column.name: key.expression.column for key in op.keys}
 
-    def find(name: str) -> tuple[Place, ...]:
+    def find(name: str) -> tuple[ColumnPlace, ...]:
         below = given.get(name)
-        return () if below is None else (Place(0, below),)
+        return () if below is None else (ColumnPlace(0, below),)
 
     return find
 
 
-def held_by(op: Aggregate, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Aggregate, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     if not op.keys:
         # it has its row also where no read has any
         return None
     return reads_of_first_child(op, columns, places(op), find_reads)
 
 
-def is_nullable(op: Aggregate, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Aggregate, name: str, ask: AskNullable) -> bool:
     known = op.child.names
     for key in op.keys:
         if key.column.name == name:
@@ -114,17 +126,17 @@ def is_nullable(op: Aggregate, name: str, ask: Callable[[Operator, str], bool]) 
     return not any(is_zero_over_no_rows(call.expression.node) for call in own)
 
 
-def is_unique(op: Aggregate, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Aggregate, names: Set[str], ask: AskUnique) -> bool:
     return {key.column.name for key in op.keys} <= names
 
 
-def row_key(op: Aggregate, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...]:
+def row_key(op: Aggregate, ask: AskKey) -> tuple[str, ...]:
     return tuple(key.column.name for key in op.keys)
 
 
-def groups(op: Aggregate) -> Groups:
+def groups(op: Aggregate) -> GroupColumns:
     pairs = tuple((k.column.name, k.expression.column) for k in op.keys if k.expression.column is not None)
-    return Groups(frozenset(key.column.name for key in op.keys), pairs)
+    return GroupColumns(frozenset(key.column.name for key in op.keys), pairs)
 
 
 def prune(op: Aggregate, names: Names, pruner: Pruner) -> Operator:

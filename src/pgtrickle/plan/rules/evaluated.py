@@ -7,25 +7,25 @@ Once bound it is an answer of PostgreSQL: its rows now, and as they were before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from pgtrickle.plan.operators import Evaluated, Operator
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
-from pgtrickle.plan.rules.provenance import FindReads, Holding, same_columns
-from pgtrickle.plan.rules.rule import Names, Pruner, Rule
+from pgtrickle.plan.rules.kind import RuleKind
+from pgtrickle.plan.rules.provenance import FindReads, HeldBy, same_columns
+from pgtrickle.plan.rules.rule import AskUnique, Names, Pruner, Rule
 
 
 def label(op: Evaluated) -> str:
     return f"evaluated by PostgreSQL, because of {op.because}"
 
 
-def held_by(op: Evaluated, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Evaluated, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return find_reads(op.child, columns)
 
 
-def is_unique(op: Evaluated, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Evaluated, names: Set[str], ask: AskUnique) -> bool:
     return ask(op.child, names & op.child.names)
 
 
@@ -35,7 +35,7 @@ def prune(op: Evaluated, names: Names, pruner: Pruner) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.KEYED,
+    kind=lambda op: RuleKind.KEYED,
     bind=lambda op, needs, binder: binder.read_answer(op, needs),
     spark_sql=None,
     obstacle=absent.no_obstacle,

@@ -7,7 +7,7 @@ Kind: linear.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from pgtrickle.plan.expressions import Expression
@@ -15,12 +15,21 @@ from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.lowering.exactness import require_exact
 from pgtrickle.plan.operators import Filter, Operator
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.linear import bind_child
 from pgtrickle.plan.rules.needs import Binder, Needs
-from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, Holding, same_columns
+from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, HeldBy, same_columns
 from pgtrickle.plan.rules.region import region_sql
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Restrict, Rule
+from pgtrickle.plan.rules.rule import (
+    AskNullable,
+    AskUnique,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Filter) -> str:
@@ -42,19 +51,19 @@ def obstacle(op: Filter) -> None:
     require_exact(op.condition, op.child.columns)
 
 
-def postgres_sql(op: Filter, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Filter, lower: LowerToPostgres) -> str:
     return f"select * from ({lower(op.child)}) as t where {op.condition.sql}"
 
 
-def held_by(op: Filter, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Filter, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return find_reads(op.child, columns)
 
 
-def is_nullable(op: Filter, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Filter, name: str, ask: AskNullable) -> bool:
     return not excludes_null(op.condition, name) and ask(op.child, name)
 
 
-def is_unique(op: Filter, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Filter, names: Set[str], ask: AskUnique) -> bool:
     return ask(op.child, names & op.child.names)
 
 
@@ -80,7 +89,7 @@ def tighten(op: Filter, condition: Expression, tighten: Restrict) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=bind,
     spark_sql=spark_sql,
     obstacle=obstacle,

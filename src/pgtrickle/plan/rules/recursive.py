@@ -8,17 +8,15 @@ PostgreSQL evaluates it. `Itself` stands for the rows of the step before; it has
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.lowering.postgres_text import no_rows
 from pgtrickle.plan.operators import Itself, Operator, Recursive, Values
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import EVERYTHING, Binder, Needs
 from pgtrickle.plan.rules.positions import prune_nothing_off
 from pgtrickle.plan.rules.provenance import own_columns
-from pgtrickle.plan.rules.rule import Rule
+from pgtrickle.plan.rules.rule import LowerToPostgres, Rule
 
 
 def label(op: Recursive) -> str:
@@ -30,14 +28,14 @@ def bind(op: Recursive, needs: Needs, binder: Binder) -> Operator:
     return op.with_children(tuple(binder.bind(child, (EVERYTHING,)) for child in op.children))
 
 
-def postgres_sql(op: Recursive, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Recursive, lower: LowerToPostgres) -> str:
     name, columns = quoted(op.name), ", ".join(quoted(c.name) for c in op.columns)
     base, step = _term(op.base, lower), _term(_reading_itself(op.step, op.name), lower)
     word = "union all" if op.is_all else "union"
     return f"with recursive {name}({columns}) as ({base} {word} {step}) select * from {name}"
 
 
-def _term(op: Operator, lower: Callable[[Operator], str]) -> str:
+def _term(op: Operator, lower: LowerToPostgres) -> str:
     return f"select {', '.join(quoted(c.name) for c in op.columns)} from ({lower(op)}) as t"
 
 
@@ -50,7 +48,7 @@ def _reading_itself(op: Operator, name: str) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.WHOLE,
+    kind=lambda op: RuleKind.WHOLE,
     bind=bind,
     spark_sql=None,
     obstacle=lambda op: "WITH RECURSIVE",
@@ -72,7 +70,7 @@ RULE = Rule(
 
 ITSELF = Rule(
     label=lambda op: f"rows of {op.name} so far",
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=absent.nothing_to_bind,
     spark_sql=None,
     obstacle=absent.no_obstacle,

@@ -8,7 +8,7 @@ Its expressions are evaluated by PostgreSQL, on the rows of the table and on its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from sqlglot import exp
@@ -20,9 +20,18 @@ from pgtrickle.plan.expressions import Expression, all_of, raw
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.operators import Column, Operator, Scan, ScanColumn
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.provenance import own_columns
-from pgtrickle.plan.rules.rule import Names, Pruner, Restrict, Rule
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskNullable,
+    AskUnique,
+    LowerToPostgres,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Scan) -> str:
@@ -35,13 +44,13 @@ def over_source(op: Scan, expression: Expression) -> str:
     return expression.over(lambda name: "t." + quoted(op.source_column(name)))
 
 
-def postgres_sql(op: Scan, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Scan, lower: LowerToPostgres) -> str:
     columns = ", ".join(f"{over_source(op, o.expression)} as {quoted(o.column.name)}" for o in op.outputs)
     where = f" where {over_source(op, op.condition)}" if op.condition else ""
     return f"select {columns} from {op.source.table.sql} as t{where}"
 
 
-def is_nullable(op: Scan, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Scan, name: str, ask: AskNullable) -> bool:
     expression = op.expression(name)
     given = expression.column
     if given is None:
@@ -50,13 +59,13 @@ def is_nullable(op: Scan, name: str, ask: Callable[[Operator, str], bool]) -> bo
     return is_nullable_there and not excludes_null(op.condition, given)
 
 
-def is_unique(op: Scan, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Scan, names: Set[str], ask: AskUnique) -> bool:
     given = {op.expression(name).column for name in names & op.names}
     known = {op.source_column(name) for name in given if name is not None}
     return any(known.issuperset(key) for key in op.source.keys)
 
 
-def row_key(op: Scan, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+def row_key(op: Scan, ask: AskKey) -> tuple[str, ...] | None:
     given = {c.name: name for c, name in zip(op.source.columns, op.given, strict=True)}
     keys = (tuple(given[name] for name in key) for key in op.source.keys)
     return next((key for key in keys if op.names.issuperset(key)), None)
@@ -91,7 +100,7 @@ def push(op: Scan, condition: Expression, restrict: Restrict) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=lambda op, needs, binder: binder.read_scan(op, needs),
     spark_sql=None,
     obstacle=absent.no_obstacle,

@@ -7,24 +7,23 @@ Kind: linear. Only PostgreSQL can run the call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator, TableFunction
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.linear import bind_child
 from pgtrickle.plan.rules.provenance import (
     FIRST_CHILD,
     FindReads,
-    Holding,
+    HeldBy,
     further_columns,
     reads_of_first_child,
 )
 from pgtrickle.plan.rules.pushing import restricted_child
-from pgtrickle.plan.rules.rule import Names, Pruner, Restrict, Rule
+from pgtrickle.plan.rules.rule import AskNullable, LowerToPostgres, Names, Pruner, Restrict, Rule
 
 
 def label(op: TableFunction) -> str:
@@ -35,7 +34,7 @@ def obstacle(op: TableFunction) -> str:
     return str(op.call)
 
 
-def postgres_sql(op: TableFunction, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: TableFunction, lower: LowerToPostgres) -> str:
     names = ", ".join(quoted(c.name) for c in op.made)
     ordinality = " with ordinality" if op.has_ordinality else ""
     join = "left join lateral" if op.keeps_child else "join lateral"
@@ -43,11 +42,11 @@ def postgres_sql(op: TableFunction, lower: Callable[[Operator], str]) -> str:
     return f"select * from ({lower(op.child)}) as t {join} {op.call.sql}{ordinality} as f({names}) on {on}"
 
 
-def held_by(op: TableFunction, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: TableFunction, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return reads_of_first_child(op, columns, further_columns(op), find_reads)
 
 
-def is_nullable(op: TableFunction, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: TableFunction, name: str, ask: AskNullable) -> bool:
     return name not in op.child.names or ask(op.child, name)
 
 
@@ -71,7 +70,7 @@ def tighten(op: TableFunction, condition: Expression, tighten: Restrict) -> Oper
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=lambda op, needs, binder: bind_child(op, needs, binder, further_columns(op)),
     spark_sql=None,
     obstacle=obstacle,

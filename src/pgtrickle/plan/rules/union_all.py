@@ -7,19 +7,25 @@ Kind: linear.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import WEIGHTS, union_sql
 from pgtrickle.plan.operators import Nothing, Operator, UnionAll
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import Binder, Needs, needs_below
 from pgtrickle.plan.rules.positions import different_forms, places_by_position
-from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, Holding, Place, reads_together
+from pgtrickle.plan.rules.provenance import ColumnPlace, FindPlaces, FindReads, HeldBy, reads_together
 from pgtrickle.plan.rules.pushing import keep_columns
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Restrict, Rule
+from pgtrickle.plan.rules.rule import (
+    AskNullable,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: UnionAll) -> str:
@@ -43,21 +49,21 @@ def _renamed(arm: Operator, op: UnionAll) -> str:
     return "".join(f"{spark_name(own.name)} as {spark_name(ours.name)}, " for own, ours in pairs)
 
 
-def postgres_sql(op: UnionAll, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: UnionAll, lower: LowerToPostgres) -> str:
     return " union all ".join(f"select * from ({lower(arm)}) as t" for arm in op.arms)
 
 
 def places(op: UnionAll) -> FindPlaces:
     positions = {column.name: number for number, column in enumerate(op.columns)}
 
-    def find(name: str) -> tuple[Place, ...]:
+    def find(name: str) -> tuple[ColumnPlace, ...]:
         position = positions[name]
-        return tuple(Place(number, arm.columns[position].name) for number, arm in enumerate(op.arms))
+        return tuple(ColumnPlace(number, arm.columns[position].name) for number, arm in enumerate(op.arms))
 
     return find
 
 
-def held_by(op: UnionAll, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: UnionAll, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     """All arms together hold the values."""
     parts = []
     for arm in op.arms:
@@ -66,7 +72,7 @@ def held_by(op: UnionAll, columns: tuple[str, ...], find_reads: FindReads) -> Ho
     return reads_together(parts)
 
 
-def is_nullable(op: UnionAll, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: UnionAll, name: str, ask: AskNullable) -> bool:
     return any(ask(op.arms[place.child], place.column) for place in places(op)(name))
 
 
@@ -85,7 +91,7 @@ def push(op: UnionAll, condition: Expression, restrict: Restrict) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=bind,
     spark_sql=spark_sql,
     obstacle=different_forms,

@@ -7,34 +7,32 @@ Kind: linear. Its rows never change; PostgreSQL evaluates them once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pgtrickle.model.names import quoted
-from pgtrickle.plan.operators import Operator, Values
+from pgtrickle.plan.operators import Values
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.provenance import own_columns
-from pgtrickle.plan.rules.rule import Rule
+from pgtrickle.plan.rules.rule import AskKey, LowerToPostgres, Rule
 
 
 def label(op: Values) -> str:
     return f"values {op.query[:60]}"
 
 
-def postgres_sql(op: Values, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Values, lower: LowerToPostgres) -> str:
     if not op.columns:
         return "select"
     names = ", ".join(quoted(c.name) for c in op.columns)
     return f"select * from ({op.query}) as t({names})"
 
 
-def row_key(op: Values, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+def row_key(op: Values, ask: AskKey) -> tuple[str, ...] | None:
     return () if not op.columns else None
 
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=lambda op, needs, binder: binder.read_constant(op),
     spark_sql=None,
     obstacle=absent.no_obstacle,

@@ -8,24 +8,34 @@ PostgreSQL evaluates it: frames and peers follow its own order of values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator, Window
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.partitions import bind_whole_partitions, groups_by
 from pgtrickle.plan.rules.provenance import (
     FIRST_CHILD,
     FindReads,
-    Holding,
+    HeldBy,
     further_columns,
     reads_of_first_child,
 )
 from pgtrickle.plan.rules.pushing import restricted_child
-from pgtrickle.plan.rules.rule import READ_TO_THE_END, EarlyStop, Names, Pruner, Restrict, Rule
+from pgtrickle.plan.rules.rule import (
+    READ_TO_THE_END,
+    AskNullable,
+    AskUnique,
+    EarlyStop,
+    LowerToPostgres,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Window) -> str:
@@ -33,28 +43,28 @@ def label(op: Window) -> str:
     return f"window by ({', '.join(op.partition)}): {calls}"
 
 
-def kind(op: Window) -> Kind:
-    return Kind.KEYED if op.partition else Kind.WHOLE
+def kind(op: Window) -> RuleKind:
+    return RuleKind.KEYED if op.partition else RuleKind.WHOLE
 
 
 def obstacle(op: Window) -> str:
     return str(op.calls[0].expression) if op.calls else "a window function"
 
 
-def postgres_sql(op: Window, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Window, lower: LowerToPostgres) -> str:
     calls = "".join(f", {call.expression.sql} as {quoted(call.column.name)}" for call in op.calls)
     return f"select *{calls} from ({lower(op.child)}) as t"
 
 
-def held_by(op: Window, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Window, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return reads_of_first_child(op, columns, further_columns(op), find_reads)
 
 
-def is_nullable(op: Window, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Window, name: str, ask: AskNullable) -> bool:
     return name not in op.child.names or ask(op.child, name)
 
 
-def is_unique(op: Window, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Window, names: Set[str], ask: AskUnique) -> bool:
     return ask(op.child, names & op.child.names)
 
 

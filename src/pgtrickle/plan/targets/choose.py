@@ -7,7 +7,7 @@ from dataclasses import replace
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.plan.aggregates import EXACT
 from pgtrickle.plan.analysis.block import Block
-from pgtrickle.plan.analysis.context import Context, Definition
+from pgtrickle.plan.analysis.context import Context, QueryDefinition
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.lowering.exactness import require_exact
 from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Scan, Top
@@ -20,7 +20,7 @@ from pgtrickle.plan.targets.rows import Rows
 from pgtrickle.plan.targets.shape import Shape
 
 
-def choose_shape(block: Block, definition: Definition, context: Context) -> Shape:
+def choose_shape(block: Block, definition: QueryDefinition, context: Context) -> Shape:
     """The shape of a query: by what stands at the top of it, and whether its groups can be merged."""
     top = block.operator
     # rows that the query spells out have an order, and never change
@@ -46,7 +46,7 @@ def _with_cut(grouped: Grouped, top: Top) -> Grouped:
     return replace(grouped, cut=Cut(order, top.limit, top.offset, top.has_ties), hidden=hidden)
 
 
-def _groups_at_top(block: Block, definition: Definition) -> Grouped | None:
+def _groups_at_top(block: Block, definition: QueryDefinition) -> Grouped | None:
     """The groups at the top of the query, if it ends in groups."""
     operator: Operator = block.operator
     having = None
