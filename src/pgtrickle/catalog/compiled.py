@@ -25,7 +25,7 @@ class CompiledFrom:
 
 def compiled_from(connection: Connection, table: StreamTableId) -> CompiledFrom:
     """What the compilation of a stream table's query depends on, beside its row in the catalog."""
-    row = connection.execute(load(_PACKAGE, "sql/compiled_from.sql"), {"id": table}).fetchone()
+    row = connection.execute(load(_PACKAGE, "sql/queries/compiled_from.sql"), {"id": table}).fetchone()
     assert row is not None
     return CompiledFrom(*row)
 
@@ -53,7 +53,7 @@ def save_compiled(
 ) -> None:
     """Keep a compilation for all sidecars, in place of an older one of the same version of the code."""
     connection.execute(
-        load(_PACKAGE, "sql/save_compiled.sql"),
+        load(_PACKAGE, "sql/queries/save_compiled.sql"),
         {
             "id": table,
             "code_version": code_version,

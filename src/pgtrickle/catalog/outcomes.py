@@ -65,7 +65,7 @@ def claim_all(
     drained, a source is gated or waits for triggers, or if `check` refuses the installation: the caller may
     not have known it yet.
     """
-    statement = load(_PACKAGE, "sql/claim_waiting.sql" if wait else "sql/claim.sql")
+    statement = load(_PACKAGE, "sql/queries/claim_waiting.sql" if wait else "sql/queries/claim.sql")
     rows = connection.execute(statement, (list(tables),)).fetchall()
     if rows:
         check(Installation.parse(rows[0][1]))
@@ -113,7 +113,7 @@ def commit_refreshes(
     """Write the results of several refreshes, in the transaction that holds their claims."""
     done = [refreshed for _, refreshed in all_refreshed]
     connection.execute(
-        load(_PACKAGE, "sql/commit_refresh.sql"),
+        load(_PACKAGE, "sql/queries/commit_refresh.sql"),
         {
             "ids": [table for table, _ in all_refreshed],
             "actions": [r.action.value for r in done],
@@ -140,7 +140,9 @@ def measured(
 
     Each as its strategy, its change rows, its milliseconds, when it ended, and whether it loaded anew.
     """
-    return connection.execute(load(_PACKAGE, "sql/measured.sql"), {"id": table, "limit": limit}).fetchall()
+    return connection.execute(
+        load(_PACKAGE, "sql/queries/measured.sql"), {"id": table, "limit": limit}
+    ).fetchall()
 
 
 def record_failure(
@@ -168,7 +170,7 @@ def record_failure(
         "delays": list(delays),
     }
     with connection.transaction():
-        row = connection.execute(load(_PACKAGE, "sql/record_failure.sql"), values).fetchone()
+        row = connection.execute(load(_PACKAGE, "sql/queries/record_failure.sql"), values).fetchone()
         if row is None:
             return None
         status, errors = Status(row[0]), row[1]
@@ -239,5 +241,5 @@ def prune(connection: Connection) -> int:
     )
     connection.execute("delete from pgtrickle.pgt_generation where noted_at < now() - interval '1 hour'")
     return connection.execute(
-        load(_PACKAGE, "sql/prune_history.sql"), {"kept": KEPT_REFRESHES, "kept_for": KEPT_FOR}
+        load(_PACKAGE, "sql/queries/prune_history.sql"), {"kept": KEPT_REFRESHES, "kept_for": KEPT_FOR}
     ).rowcount

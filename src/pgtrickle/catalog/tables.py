@@ -82,7 +82,7 @@ def dependencies(connection: Connection, table: StreamTableId) -> tuple[Dependen
 
 
 def _load(connection: Connection, ids: Sequence[StreamTableId] | None) -> tuple[StreamTable, ...]:
-    rows = connection.execute(load("pgtrickle.catalog", "sql/stream_tables.sql"), {"ids": ids})
+    rows = connection.execute(load("pgtrickle.catalog", "sql/queries/stream_tables.sql"), {"ids": ids})
     return tuple(from_row(row) for row in rows)
 
 
