@@ -1,8 +1,9 @@
--- claim_waiting: hold stream tables until the transaction ends, waiting for whoever has them now.
--- Parameter: their ids. Also tells the installation, whether refreshes may
--- start at all, and for each the gate and the triggers it waits for.
-select pgt_id, (select pgtrickle.installation()), (select pgtrickle_internal.may_begin()),
-    case when exists (select from pgtrickle.pgt_gates) then pgtrickle_internal.gate_before(pgt_id) end,
-    case when exists (select from pgtrickle.pgt_waiting) then pgtrickle_internal.waits_for_triggers(pgt_id) end
+-- claim_waiting: lock stream tables until the transaction ends, and wait for the sessions that hold them now.
+-- Parameter: their ids. Returns the same columns as claim.sql.
+select pgt_id as id, (select pgtrickle.installation()) as installation,
+    (select pgtrickle_internal.may_begin()) as may_start,
+    case when exists (select from pgtrickle.pgt_gates) then pgtrickle_internal.gate_before(pgt_id) end as gate,
+    case when exists (select from pgtrickle.pgt_waiting)
+        then pgtrickle_internal.waits_for_triggers(pgt_id) end as triggers
 from pgtrickle.pgt_stream_tables where pgt_id = any (%s::bigint[]) order by pgt_id
 for no key update
