@@ -19,10 +19,9 @@ from pgtrickle.pipeline.ranges import ctid_ranges
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.plan.carriers import carrier_of, decimal
-from pgtrickle.postgres.connection import Snapshot
 from pgtrickle.postgres.introspect import describe_sources
 from pgtrickle.refresh.staging import PARTS
-from tests.fixtures.snapshots import open_snapshot
+from tests.fixtures.snapshots import Snapshot, open_snapshot
 
 OURS, WHOLE, SPLIT = "ours", "JDBC", "JDBC by key"
 

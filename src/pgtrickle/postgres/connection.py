@@ -1,10 +1,9 @@
-"""Connections to PostgreSQL, and the shared snapshot of a refresh."""
+"""Connections to PostgreSQL."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import psycopg
@@ -19,7 +18,6 @@ from pgtrickle.model.errors import (
     UnsuitableSetting,
     UnsupportedServer,
 )
-from pgtrickle.model.frontier import Frontier
 from pgtrickle.postgres.pinned import PinnedConnection
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
@@ -38,7 +36,6 @@ __all__ = [
     "Connection",
     "DataError",
     "DatabaseError",
-    "Snapshot",
     "along_login_path",
     "check_writable",
     "connect",
@@ -143,15 +140,6 @@ def check_writable(connection: Connection) -> None:
             "transactions of this database or role are read-only",
             hint="set default_transaction_read_only = off for the role that pgtrickle uses",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One moment of the database, which other connections enter by its `id`."""
-
-    id: str
-    frontier: Frontier
-    connection: Connection
 
 
 def refused(error: psycopg.Error) -> CommandRefused:
