@@ -103,7 +103,7 @@ def claim_all(
 def check_startable(connection: Connection, table: StreamTable) -> None:
     """Raise if a refresh of the stream table would have to wait for a person."""
     result = connection.execute(
-        "select %(id)s::bigint as id, pgtrickle.installation() as installation,"
+        "select %(id)s::bigint as id, pgtrickle_internal.installation() as installation,"
         " not exists (select from pgtrickle.pgt_drain) as may_start,"
         " pgtrickle_internal.gate_before(%(id)s) as gate, null as triggers",
         {"id": table.id},
