@@ -159,13 +159,13 @@ def test_answers_are_for_those_who_may_refresh(attack, victim):
     asked = "select pgtrickle_internal.answer_to(1)"
     assert victim.execute(asked).fetchone() == (SECRET,)
     assert attack.mallory.execute(asked).fetchone() == (None,)
-    assert attack.run("insert into pgtrickle.own_requests (pgt_id) values (1)")
+    assert attack.run("insert into pgtrickle_internal.own_requests (pgt_id) values (1)")
     # a function in the condition must not see rows before they are sorted out
     attack.run(
         "create function mallory.peek(text) returns boolean cost 0.0001 language plpgsql"
         " as $$ begin insert into mallory.log values (current_user, 'peek', $1); return true; end $$"
     )
-    attack.run("select * from pgtrickle.own_requests where mallory.peek(error_message)")
+    attack.run("select * from pgtrickle_internal.own_requests where mallory.peek(error_message)")
     assert attack.succeeded() == []
 
 
@@ -239,7 +239,9 @@ def test_what_is_left_of_a_stream_table_is_for_its_owner_to_remove(attack, victi
     """A restore drops a table and creates it again: until it is bound, the definition is all there is."""
     victim.execute("drop table public.victim; create table public.victim(word text)")
     assert "only its owner" in str(attack.run("select pgtrickle_internal.forget(1)"))
-    attack.run("delete from pgtrickle.own_remains", "select pgtrickle.drop_stream_table('public.victim')")
+    attack.run(
+        "delete from pgtrickle_internal.own_remains", "select pgtrickle.drop_stream_table('public.victim')"
+    )
     assert attack.mallory.execute("select count(*) from pgtrickle.pgt_stream_tables").fetchone() == (1,)
     victim.execute("select pgtrickle.drop_stream_table('public.victim')")
     left = "select count(*) from pgtrickle.pgt_sources"

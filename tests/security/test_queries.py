@@ -124,7 +124,7 @@ def test_no_kind_of_expression_runs_code_of_the_attacker(attack, pg_version):
 def test_settings_of_the_session_do_not_blind_the_check(attack):
     """Under these, our own SQL would read its patterns differently."""
     for setting in ("standard_conforming_strings = off", "transform_null_equals = on", "array_nulls = off"):
-        attack.run(f"set {setting}", "select pgtrickle.schedule_seconds('1s')")
+        attack.run(f"set {setting}", "select pgtrickle_internal.schedule_seconds('1s')")
     assert "evil" in str(attack.create(QUERIES["a function"]))
     assert "evil" in str(attack.create(QUERIES["an unread column of a record"]))
     assert attack.succeeded() == []

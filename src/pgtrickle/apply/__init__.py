@@ -6,7 +6,6 @@ from pgtrickle.apply.rows import ArrayRows, CarriedColumn, Rows, StagedRows, car
 from pgtrickle.apply.storage import (
     create_query_staging,
     create_storage,
-    drop_storage,
     empty_staging,
     query_staging_table,
     staging_table,
@@ -24,7 +23,6 @@ __all__ = [
     "carried_columns",
     "create_query_staging",
     "create_storage",
-    "drop_storage",
     "empty_staging",
     "groups_to_rescan",
     "query_staging_table",

@@ -9,6 +9,7 @@ from pgtrickle.model.errors import Busy
 from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, to_refusal
 from pgtrickle.postgres.locking import is_contention
+from pgtrickle.postgres.rows import rows_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +24,11 @@ class MissingTrigger:
 
 def missing_triggers(connection: Connection) -> tuple[MissingTrigger, ...]:
     """Every capture trigger that should fire and does not."""
-    rows = connection.execute(
-        "select source_oid::bigint, table_name, trigger_name, is_present from pgtrickle.trigger_inventory()"
-        " where not is_present or not is_enabled"
+    result = connection.execute(
+        'select source_oid::bigint as source, table_name as "table", trigger_name as trigger,'
+        " is_present as is_disabled from pgtrickle.trigger_inventory() where not is_present or not is_enabled"
     )
-    return tuple(
-        MissingTrigger(RelationId(source), table, trigger, is_disabled=is_present)
-        for source, table, trigger, is_present in rows
-    )
+    return rows_as(MissingTrigger, result)
 
 
 def capture_gaps(connection: Connection) -> dict[RelationId, str]:

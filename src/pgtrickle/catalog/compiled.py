@@ -8,6 +8,7 @@ from typing import Final
 
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.rows import row_as
 from pgtrickle.postgres.statements import load
 
 OTHER_VERSIONS_FOR: Final = timedelta(days=7)
@@ -25,9 +26,8 @@ class CompiledFrom:
 
 def compiled_from(connection: Connection, table: StreamTableId) -> CompiledFrom:
     """What the compilation of a stream table's query depends on, beside its row in the catalog."""
-    row = connection.execute(load(_PACKAGE, "sql/compiled_from.sql"), {"id": table}).fetchone()
-    assert row is not None
-    return CompiledFrom(*row)
+    statement = load(_PACKAGE, "sql/queries/compiled_from.sql")
+    return row_as(CompiledFrom, connection.execute(statement, {"id": table}))
 
 
 def load_compiled(
@@ -53,7 +53,7 @@ def save_compiled(
 ) -> None:
     """Keep a compilation for all sidecars, in place of an older one of the same version of the code."""
     connection.execute(
-        load(_PACKAGE, "sql/save_compiled.sql"),
+        load(_PACKAGE, "sql/queries/save_compiled.sql"),
         {
             "id": table,
             "code_version": code_version,

@@ -12,6 +12,7 @@ from pgtrickle.model.errors import Busy, CommandRefused, RightLost, SourceChange
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, to_refusal
 from pgtrickle.postgres.locking import BRIEF_LOCKS, SHORT_LOCKS, is_contention
+from pgtrickle.postgres.rows import row_as, rows_as
 
 GRANT: Final = "grant the right again, or drop the stream table"
 HOLD_WAITING: Final = """
@@ -34,11 +35,10 @@ class GroundState:
 
 def ground_state(connection: Connection, tables: Sequence[StreamTableId]) -> GroundState:
     """Whether catalog rows that stream tables rely on were written since they were recorded."""
-    row = connection.execute(
+    result = connection.execute(
         "select is_moved, code from pgtrickle_internal.ground_state(%s::bigint[])", (list(tables),)
-    ).fetchone()
-    assert row is not None
-    return GroundState(*row)
+    )
+    return row_as(GroundState, result)
 
 
 def poll_ground(connection: Connection, seen: str | None) -> tuple[str, tuple[StreamTableId, ...]]:
@@ -58,15 +58,16 @@ def changed(connection: Connection, table: StreamTableId) -> tuple[Change, ...]:
 
     Inside a snapshot it tells what has changed as of that snapshot.
     """
-    rows = connection.execute(
-        "select source_type, source_name, stored, present from pgtrickle_internal.changed_dependencies(%s)",
+    result = connection.execute(
+        "select source_type as kind, source_name as name, stored, present"
+        " from pgtrickle_internal.changed_dependencies(%s)",
         (table,),
-    ).fetchall()
-    found: list[Change | None] = [difference(*row) for row in rows]
-    rows = connection.execute(
+    )
+    found: list[Change | None] = [*rows_as(difference, result)]
+    result = connection.execute(
         "select kind, name, stored, present from pgtrickle_internal.changed_ground(%s)", (table,)
-    ).fetchall()
-    found += [ground_difference(*row) for row in rows]
+    )
+    found += rows_as(ground_difference, result)
     rows = connection.execute(
         "select pgtrickle_internal.lost_rights(%(id)s) union select"
         " pgtrickle_internal.lost_own_rights(%(id)s)",

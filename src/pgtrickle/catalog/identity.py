@@ -24,6 +24,7 @@ MIGRATIONS: Final = (
     "0014_author_path.sql",
     "0015_counters.sql",
     "0016_more_ground.sql",
+    "0017_public_functions.sql",
 )
 """In order; a database remembers how many it has. One that was released is never edited again."""
 
@@ -35,7 +36,10 @@ REPAIR: Final = "run: pgtrickle repair"
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What `pgtrickle.installation()` says. `place` differs between servers, and changes with a failover."""
+    """The result of `pgtrickle_internal.installation()`.
+
+    `place` identifies the server, so it changes with a failover.
+    """
 
     version: int
     is_copy: bool
@@ -57,7 +61,7 @@ class Installation:
 
 def installation(connection: Connection) -> Installation:
     """The installation that this connection leads to."""
-    row = connection.execute("select pgtrickle.installation()").fetchone()
+    row = connection.execute("select pgtrickle_internal.installation()").fetchone()
     assert row is not None
     return Installation.parse(row[0])
 

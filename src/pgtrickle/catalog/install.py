@@ -161,7 +161,7 @@ def _install(connection: Connection) -> list[str]:
         found = None
     for number, name in enumerate(MIGRATIONS, start=1):
         if found is None or number > found:
-            connection.execute(load("pgtrickle.catalog", f"sql/{name}"))
+            connection.execute(load("pgtrickle.catalog", f"sql/migrations/{name}"))
             connection.execute("insert into pgtrickle.pgt_schema_version (version) values (%s)", (number,))
             done.append(f"Applied migration {name.removesuffix('.sql')}.")
     _write_functions(connection)
@@ -205,7 +205,7 @@ def _write_functions(connection: Connection) -> None:
     for package, name in FUNCTIONS:
         if name == "grants.sql":
             _drop_outdated(connection, before)
-        text = load(package, f"sql/{name}").replace(_SAFE_PATH, _PINNED)
+        text = load(package, f"sql/functions/{name}").replace(_SAFE_PATH, _PINNED)
         if name == "version.sql":
             version = sql.Literal(__version__)
             connection.execute(sql.SQL(text).format(version=version))

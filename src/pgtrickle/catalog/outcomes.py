@@ -14,6 +14,7 @@ from pgtrickle.model.errors import Drained, SourceGated, WaitsForTriggers
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import Action, RefreshMode, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.rows import row_as, rows_as
 from pgtrickle.postgres.statements import load
 
 KEPT_REFRESHES: Final = 1000
@@ -38,6 +39,28 @@ class Refreshed:
     change_rows: int | None = None
     strategy: str | None = None
     milliseconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRefresh:
+    """What an earlier refresh cost. `is_new_start` means that it loaded the whole table."""
+
+    strategy: str
+    change_rows: int
+    milliseconds: float
+    ended_at: float
+    is_new_start: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """Whether the refresh of a stream table may start: `gate` and `triggers` say what it waits for."""
+
+    id: StreamTableId
+    installation: str
+    may_start: bool
+    gate: str | None
+    triggers: str | None
 
 
 def claim(
@@ -65,40 +88,44 @@ def claim_all(
     drained, a source is gated or waits for triggers, or if `check` refuses the installation: the caller may
     not have known it yet.
     """
-    statement = load(_PACKAGE, "sql/claim_waiting.sql" if wait else "sql/claim.sql")
-    rows = connection.execute(statement, (list(tables),)).fetchall()
-    if rows:
-        check(Installation.parse(rows[0][1]))
-    found = some_stream_tables(connection, [StreamTableId(row[0]) for row in rows]) if rows else ()
-    startable = {row[0]: row[2:] for row in rows}
+    statement = load(_PACKAGE, "sql/queries/claim_waiting.sql" if wait else "sql/queries/claim.sql")
+    claims = rows_as(_Claim, connection.execute(statement, (list(tables),)))
+    if not claims:
+        return ()
+    check(Installation.parse(claims[0].installation))
+    found = some_stream_tables(connection, [claim.id for claim in claims])
+    obstacles = {claim.id: claim for claim in claims}
     for table in found:
-        _check_startable(table, *startable[table.id])
+        _check_startable(table, obstacles[table.id])
     return found
 
 
 def check_startable(connection: Connection, table: StreamTable) -> None:
     """Raise if a refresh of the stream table would have to wait for a person."""
-    row = connection.execute(
-        "select not exists (select from pgtrickle.pgt_drain), pgtrickle_internal.gate_before(%s), null,"
-        " pgtrickle.installation()",
-        (table.id,),
-    ).fetchone()
-    assert row is not None
-    *startable, found = row
-    Installation.parse(found).check()
-    _check_startable(table, *startable)
+    result = connection.execute(
+        "select %(id)s::bigint as id, pgtrickle_internal.installation() as installation,"
+        " not exists (select from pgtrickle.pgt_drain) as may_start,"
+        " pgtrickle_internal.gate_before(%(id)s) as gate, null as triggers",
+        {"id": table.id},
+    )
+    claim = row_as(_Claim, result)
+    Installation.parse(claim.installation).check()
+    _check_startable(table, claim)
 
 
-def _check_startable(found: StreamTable, may_start: bool, gate: str | None, triggers: str | None) -> None:
-    if not may_start:
+def _check_startable(found: StreamTable, claim: _Claim) -> None:
+    if not claim.may_start:
         raise Drained(
             f"{found.name} is not refreshed: the database is drained", hint="run: pgtrickle undrain"
         )
-    if gate is not None:
-        raise SourceGated(f"{found.name} is not refreshed: {gate}", hint="pgtrickle ungate opens the gate")
-    if triggers is not None:
+    if claim.gate is not None:
+        raise SourceGated(
+            f"{found.name} is not refreshed: {claim.gate}", hint="pgtrickle ungate opens the gate"
+        )
+    if claim.triggers is not None:
         raise WaitsForTriggers(
-            f"{found.name} is not refreshed: {triggers}", hint="it goes on as soon as they have been created"
+            f"{found.name} is not refreshed: {claim.triggers}",
+            hint="it goes on as soon as they have been created",
         )
 
 
@@ -113,7 +140,7 @@ def commit_refreshes(
     """Write the results of several refreshes, in the transaction that holds their claims."""
     done = [refreshed for _, refreshed in all_refreshed]
     connection.execute(
-        load(_PACKAGE, "sql/commit_refresh.sql"),
+        load(_PACKAGE, "sql/queries/commit_refresh.sql"),
         {
             "ids": [table for table, _ in all_refreshed],
             "actions": [r.action.value for r in done],
@@ -133,14 +160,12 @@ def commit_refreshes(
     )
 
 
-def measured(
+def measured_refreshes(
     connection: Connection, table: StreamTableId, limit: int
-) -> list[tuple[str, int, float, float, bool]]:
-    """The latest refreshes that tell what a stream table costs, the oldest first.
-
-    Each as its strategy, its change rows, its milliseconds, when it ended, and whether it loaded anew.
-    """
-    return connection.execute(load(_PACKAGE, "sql/measured.sql"), {"id": table, "limit": limit}).fetchall()
+) -> tuple[MeasuredRefresh, ...]:
+    """The latest refreshes of a stream table whose cost was measured, oldest first."""
+    statement = load(_PACKAGE, "sql/queries/measured_refreshes.sql")
+    return rows_as(MeasuredRefresh, connection.execute(statement, {"id": table, "limit": limit}))
 
 
 def record_failure(
@@ -168,7 +193,7 @@ def record_failure(
         "delays": list(delays),
     }
     with connection.transaction():
-        row = connection.execute(load(_PACKAGE, "sql/record_failure.sql"), values).fetchone()
+        row = connection.execute(load(_PACKAGE, "sql/queries/record_failure.sql"), values).fetchone()
         if row is None:
             return None
         status, errors = Status(row[0]), row[1]
@@ -239,5 +264,5 @@ def prune(connection: Connection) -> int:
     )
     connection.execute("delete from pgtrickle.pgt_generation where noted_at < now() - interval '1 hour'")
     return connection.execute(
-        load(_PACKAGE, "sql/prune_history.sql"), {"kept": KEPT_REFRESHES, "kept_for": KEPT_FOR}
+        load(_PACKAGE, "sql/queries/prune_history.sql"), {"kept": KEPT_REFRESHES, "kept_for": KEPT_FOR}
     ).rowcount

@@ -45,7 +45,7 @@ class Remains:
 
         Tables have triggers that call helpers: these went with the schema.
         """
-        text = "\n".join(load("pgtrickle.catalog", f"sql/{name}") for name in migrations)
+        text = "\n".join(load("pgtrickle.catalog", f"sql/migrations/{name}") for name in migrations)
         gone = [name for name in dict.fromkeys(_CREATED.findall(text)) if name not in self.tables]
         if f"create schema {HELPERS};" in text and HELPERS not in self.owners:
             gone.append(HELPERS)

@@ -65,7 +65,8 @@ def close_repairs(
 def prune_repairs(connection: Connection) -> int:
     """Forget old evidence; how many repairs went. `status` counts them all the same."""
     return connection.execute(
-        load("pgtrickle.catalog", "sql/prune_repairs.sql"), {"kept": KEPT_REPAIRS, "kept_for": KEPT_FOR}
+        load("pgtrickle.catalog", "sql/queries/prune_repairs.sql"),
+        {"kept": KEPT_REPAIRS, "kept_for": KEPT_FOR},
     ).rowcount
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshMode, RelationId, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, login_search_path, to_refusal
+from pgtrickle.postgres.rows import rows_as
 from pgtrickle.postgres.statements import load
 
 
@@ -70,57 +71,45 @@ def find(connection: Connection, name: str) -> StreamTable:
 
 def dependencies(connection: Connection, table: StreamTableId) -> tuple[Dependency, ...]:
     """What a stream table relies on."""
-    rows = connection.execute(
-        "select source_type, source_relid::bigint, source_schema, source_name, columns_used"
+    result = connection.execute(
+        "select source_type as kind, source_relid::bigint as relation, source_schema as schema,"
+        " source_name as name, columns_used as columns"
         " from pgtrickle.pgt_dependencies where pgt_id = %s order by source_type, source_relid",
         (table,),
     )
-    return tuple(
-        Dependency(DependencyKind(kind), RelationId(relid), RelationName(schema, name), tuple(columns))
-        for kind, relid, schema, name, columns in rows
-    )
+    return rows_as(_dependency, result)
 
 
 def _load(connection: Connection, ids: Sequence[StreamTableId] | None) -> tuple[StreamTable, ...]:
-    rows = connection.execute(load("pgtrickle.catalog", "sql/stream_tables.sql"), {"ids": ids})
-    return tuple(from_row(row) for row in rows)
+    statement = load("pgtrickle.catalog", "sql/queries/stream_tables.sql")
+    return rows_as(_stream_table, connection.execute(statement, {"ids": ids}))
 
 
-def from_row(row: Sequence[Any]) -> StreamTable:
-    """A row of `stream_tables.sql` as the value it describes."""
-    (number, relid, schema, name, query, schedule, mode, effective, reason, status, *rest) = row
-    (is_populated, frontier, upstream, data_timestamp, last_refresh, errors, error, reinit, *last) = rest
-    settings, match_columns, is_pooler_compatible, follows_clock, *last = last
-    cache_generation, created_at, is_atomic, waits_for, ground_generation, ground_error, *last = last
-    refresh_timeout, repairs_itself = last
+def _dependency(*, kind: str, relation: int, schema: str, name: str, columns: list[str]) -> Dependency:
+    return Dependency(DependencyKind(kind), RelationId(relation), RelationName(schema, name), tuple(columns))
+
+
+def _stream_table(
+    *,
+    schema: str,
+    name: str,
+    mode: str,
+    effective_mode: str | None,
+    status: str,
+    frontier: str | None,
+    upstream_frontier: str | None,
+    settings: Mapping[str, str],
+    match_columns: list[str],
+    **others: Any,
+) -> StreamTable:
     return StreamTable(
-        id=StreamTableId(number),
-        relation=RelationId(relid),
         name=RelationName(schema, name),
-        query=query,
-        schedule=schedule,
         mode=RefreshMode(mode),
-        effective_mode=RefreshMode(effective) if effective else None,
-        downgrade_reason=reason,
+        effective_mode=RefreshMode(effective_mode) if effective_mode else None,
         status=Status(status),
-        is_populated=is_populated,
         frontier=Frontier.parse(frontier) if frontier else None,
-        upstream_frontier=Frontier.parse(upstream) if upstream else None,
-        data_timestamp=data_timestamp,
-        last_refresh_at=last_refresh,
-        consecutive_errors=errors,
-        last_error=error,
-        reinit_reason=reinit,
+        upstream_frontier=Frontier.parse(upstream_frontier) if upstream_frontier else None,
         settings=tuple(sorted(settings.items())),
         match_columns=tuple(match_columns),
-        is_pooler_compatible=is_pooler_compatible,
-        follows_clock=follows_clock,
-        cache_generation=cache_generation,
-        created_at=created_at,
-        is_atomic=is_atomic,
-        waits_for=waits_for,
-        ground_generation=ground_generation,
-        ground_error=ground_error,
-        refresh_timeout=refresh_timeout,
-        repairs_itself=repairs_itself,
+        **others,
     )

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgtrickle.catalog.outcomes import measured
+from pgtrickle.catalog.outcomes import measured_refreshes
 from pgtrickle.model.lru import LruCache
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection
@@ -44,6 +44,9 @@ class Costs:
 
 def _replayed(connection: Connection, table: StreamTableId) -> Experience:
     known = Experience()
-    for strategy, rows, milliseconds, at, is_new_start in measured(connection, table, REMEMBERED):
-        known = known.after(Sample(Strategy(strategy), rows, milliseconds, at, is_new_start))
+    for past in measured_refreshes(connection, table, REMEMBERED):
+        sample = Sample(
+            Strategy(past.strategy), past.change_rows, past.milliseconds, past.ended_at, past.is_new_start
+        )
+        known = known.after(sample)
     return known

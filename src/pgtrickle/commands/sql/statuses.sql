@@ -10,7 +10,7 @@ select i.pgt_schema, i.pgt_name, i.owner, i.defining_query, s.sources, i.schedul
     extract(epoch from clock_timestamp() - i.data_timestamp)::float8, w.pending_rows, i.last_refresh_at,
     h.action, h.duration_ms, i.consecutive_errors, i.last_error, i.retry_at,
     coalesce(pgtrickle.waits_for(i.pgt_id),
-        case when i.effective_refresh_mode <> 'FULL' then pgtrickle.waits_for_spark() end),
+        case when i.effective_refresh_mode <> 'FULL' then pgtrickle_internal.waits_for_spark() end),
     i.refresh_timeout, i.on_divergence, i.repairs, i.last_repair_at
 from pgtrickle.stream_tables_info i
 left join waiting w on w.stream_table = pg_catalog.format('%%I.%%I', i.pgt_schema, i.pgt_name)

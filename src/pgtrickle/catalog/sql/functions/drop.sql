@@ -8,6 +8,9 @@ begin
     perform pgtrickle_internal.drop_by_id(pgtrickle_internal.stream_table(name), cascade);
 end
 $$;
+comment on function pgtrickle.drop_stream_table(text, boolean) is
+    'Drop a stream table; with cascade, also everything that depends on it. Call it with SELECT. You must '
+    'own the stream table.';
 
 create or replace function pgtrickle_internal.drop_by_id(id bigint, cascade boolean) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -53,7 +56,7 @@ as $$
 $$;
 
 -- own_remains: the stream tables that whoever looks may remove the rest of; own_requests tells why it is a view.
-create or replace view pgtrickle.own_remains with (security_barrier) as
+create or replace view pgtrickle_internal.own_remains with (security_barrier) as
 select s.pgt_id from pgtrickle.pgt_stream_tables s where pgtrickle_internal.may_forget(s.pgt_id);
 
 -- forget: remove the rest of a stream table whose table is gone. Runs as the caller.
@@ -69,7 +72,7 @@ begin
         raise exception 'the table of this stream table still exists' using
             errcode = 'object_not_in_prerequisite_state', hint = 'Use pgtrickle.drop_stream_table.';
     end if;
-    delete from pgtrickle.own_remains r where r.pgt_id = id;
+    delete from pgtrickle_internal.own_remains r where r.pgt_id = id;
     if not found then
         raise exception '%', format('only its owner may remove what is left of stream table %s', pgtrickle_internal.shown_name(id))
         using errcode = 'insufficient_privilege', hint = 'A sidecar removes it, unless a table of that name was created again.';

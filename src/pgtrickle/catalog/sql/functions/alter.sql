@@ -217,8 +217,14 @@ begin
     end if;
 end
 $$;
+comment on function pgtrickle.alter_stream_table(text, text, text, text, text, text, boolean, boolean, text, text, text, text, text) is
+    'Change the query, schedule, status or other options of a stream table; null leaves a value as it is. '
+    'Call it with SELECT. You must own the stream table.';
 
 -- resume_stream_table: let a suspended or failed stream table go on, with its errors forgiven.
 create or replace function pgtrickle.resume_stream_table(name text) returns void
 language sql
 as $$ select pgtrickle_internal.alter_status(pgtrickle_internal.stream_table(name), 'ACTIVE') $$;
+comment on function pgtrickle.resume_stream_table(text) is
+    'Resume a suspended or failed stream table and reset its error count. Call it with SELECT. You must '
+    'own the stream table.';

@@ -49,6 +49,9 @@ begin
     end loop;
 end
 $$;
+comment on function pgtrickle.repair() is
+    'Bind a copied database to its own tables, or repair triggers, buffers and guards; returns what it '
+    'did. Call it with SELECT * FROM. You must be a member of the role that owns pgtrickle.';
 
 -- mend_all: all of it that the sidecar's role does.
 create or replace function pgtrickle_internal.mend_all() returns setof text
@@ -302,6 +305,9 @@ begin
     return pg_catalog.format('%s will be computed anew; only the difference is written.', name);
 end
 $$;
+comment on function pgtrickle.repair_stream_table(text) is
+    'Bind a stream table and its sources by name again, and reload its rows. Call it with SELECT. You '
+    'must own the stream table.';
 
 -- own_guard: give a table the guard of a stream table, and the sidecar its rights, as the owner of the table.
 create or replace function pgtrickle_internal.own_guard(relation_id oid) returns void
@@ -379,6 +385,9 @@ from pgtrickle.pgt_repairs r join pgtrickle.pgt_stream_tables s on s.pgt_id = r.
 left join pg_catalog.pg_class c on c.oid = s.pgt_relid
 cross join lateral (
     select case when not (select pgtrickle.is_copy()) then coalesce(c.relowner, s.pgt_owner) end) o(owner_id);
+comment on view pgtrickle.visible_repairs is
+    'The repairs of all stream tables. Everyone may read it; the rows that differed are shown only to the '
+    'owner of the stream table and to the role that owns pgtrickle.';
 
 -- repairs: the self-repairs of a stream table, newest first.
 create or replace function pgtrickle.repairs(name text) returns table (
@@ -390,3 +399,6 @@ as $$
     from pgtrickle.visible_repairs v where v.pgt_id = pgtrickle_internal.stream_table(name)
     order by v.repair_id desc
 $$;
+comment on function pgtrickle.repairs(text) is
+    'List the repairs of a stream table, newest first. Call it with SELECT ... FROM. Everyone may call '
+    'it; only the owner of the stream table sees the rows that differed.';

@@ -16,6 +16,9 @@ begin
         hint = 'Change its sources; the next refresh brings the change here.';
 end
 $$;
+comment on function pgtrickle.refuse_direct_write() is
+    'Trigger function that refuses direct writes to a stream table. pgtrickle attaches it; it cannot be '
+    'called.';
 
 -- is_hashable: whether values of a type can be hashed as part of a row, and sorted: a refresh does both.
 create or replace function pgtrickle_internal.is_hashable(type_id oid) returns boolean

@@ -43,10 +43,16 @@ $$;
 -- gate_source: let all that depends on a source wait. Again is harmless.
 create or replace function pgtrickle.gate_source(source text) returns void
 language sql as $$ select pgtrickle_internal.close_gate(pgtrickle_internal.source_named(source)) $$;
+comment on function pgtrickle.gate_source(text) is
+    'Pause every stream table that depends on this source, for example during a bulk load. Call it with '
+    'SELECT. You need write access to the source.';
 
 -- ungate_source: let all that depends on a source go on. Again is harmless.
 create or replace function pgtrickle.ungate_source(source text) returns void
 language sql as $$ select pgtrickle_internal.open_gate(pgtrickle_internal.source_named(source)) $$;
+comment on function pgtrickle.ungate_source(text) is
+    'Resume the stream tables that gate_source paused. Call it with SELECT. You need write access to the '
+    'source.';
 
 -- may_gate: whether the caller may write to a source.
 create or replace function pgtrickle_internal.may_gate(relation_id oid) returns boolean
@@ -55,7 +61,7 @@ language sql stable as $$
 $$;
 
 -- own_gates: the gates that whoever looks may close and open; own_requests tells why it is a view.
-create or replace view pgtrickle.own_gates with (security_barrier) as
+create or replace view pgtrickle_internal.own_gates with (security_barrier) as
 select g.source_relid, g.gated_by from pgtrickle.pgt_gates g where pgtrickle_internal.may_gate(g.source_relid)
 with cascaded check option;
 
@@ -104,7 +110,7 @@ as $$
 begin
     perform pgtrickle_internal.check_not_copy();
     perform pgtrickle_internal.check_may_gate(relation_id);
-    insert into pgtrickle.own_gates (source_relid)
+    insert into pgtrickle_internal.own_gates (source_relid)
     select relation_id where pgtrickle_internal.is_source(relation_id)
     on conflict do nothing;
 end
@@ -116,7 +122,7 @@ as $$
 begin
     perform pgtrickle_internal.check_not_copy();
     perform pgtrickle_internal.check_may_gate(relation_id);
-    delete from pgtrickle.own_gates g where g.source_relid = relation_id;
+    delete from pgtrickle_internal.own_gates g where g.source_relid = relation_id;
 end
 $$;
 
@@ -162,3 +168,6 @@ as $$
     where n.source_table is not null
     order by g.gated_at
 $$;
+comment on function pgtrickle.gated_sources() is
+    'List the gated sources, since when and by whom they are gated, and the stream tables that wait for '
+    'them. Call it with SELECT ... FROM. Everyone may call it.';

@@ -29,7 +29,7 @@ $$;
 -- own_requests: the requests for stream tables that whoever looks may refresh. A view checks the role that is
 -- current where it is used; a function that runs as the sidecar's role would know only who has logged in,
 -- and code of others that runs in that session would be taken for them.
-create or replace view pgtrickle.own_requests with (security_barrier) as
+create or replace view pgtrickle_internal.own_requests with (security_barrier) as
 select r.request_id, r.pgt_id, r.answered_at, r.error_message
 from pgtrickle.pgt_refresh_requests r
 where pgtrickle_internal.may_refresh(r.pgt_id) or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE')
@@ -47,7 +47,7 @@ begin
         raise exception 'only its owner may refresh a stream table' using
             errcode = 'insufficient_privilege', hint = 'Ask its owner, or become a member of that role.';
     end if;
-    insert into pgtrickle.own_requests (pgt_id) values (id) returning request_id into request;
+    insert into pgtrickle_internal.own_requests (pgt_id) values (id) returning request_id into request;
     return request;
 end
 $$;
@@ -57,7 +57,7 @@ $$;
 create or replace function pgtrickle_internal.answer_to(request bigint) returns text
 language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
-    select coalesce(r.error_message, '') from pgtrickle.own_requests r
+    select coalesce(r.error_message, '') from pgtrickle_internal.own_requests r
     where r.request_id = request and r.answered_at is not null
 $$;
 
@@ -65,7 +65,7 @@ create or replace function pgtrickle_internal.raise_unanswered(name text, timeou
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
-    waits text := pgtrickle.waits_for_spark();
+    waits text := pgtrickle_internal.waits_for_spark();
 begin
     raise exception '%', format('no sidecar has refreshed %s within %s', name, timeout) using
         errcode = 'query_canceled', detail = coalesce(waits, ''),
@@ -104,6 +104,9 @@ begin
     end if;
 end
 $$;
+comment on procedure pgtrickle.refresh_and_wait(text, interval) is
+    'Commit, refresh a stream table and wait for the result. Call it with CALL, outside a transaction '
+    'block. You must own the stream table.';
 
 -- create_stream_table_and_wait: create, commit, and wait until the sidecar has loaded it.
 create or replace procedure pgtrickle.create_stream_table_and_wait(
@@ -117,6 +120,9 @@ begin
     call pgtrickle.refresh_and_wait(name, timeout);
 end
 $$;
+comment on procedure pgtrickle.create_stream_table_and_wait(text, text, text, text, interval) is
+    'Create a stream table, commit, and wait until it is loaded. Call it with CALL, outside a transaction '
+    'block. Needs the same rights as create_stream_table.';
 
 -- refresh_lock: the class of the advisory locks that say "somebody waits for a refresh of this id".
 create or replace function pgtrickle_internal.refresh_lock() returns integer
@@ -160,9 +166,14 @@ begin
     end loop;
 end
 $$;
+comment on function pgtrickle.refresh_stream_table(text) is
+    'Refresh a stream table and wait for the result inside the current transaction; changes that this '
+    'transaction made itself are not included. Call it with SELECT. You must own the stream table.';
 
 create or replace function pgtrickle.manual_refresh(stream_table_name text) returns void
 language sql as $$ select pgtrickle.refresh_stream_table(stream_table_name) $$;
+comment on function pgtrickle.manual_refresh(text) is
+    'The same as refresh_stream_table. Call it with SELECT. You must own the stream table.';
 
 -- is_refreshed_since: whether a stream table has followed everything that a snapshot sees.
 create or replace function pgtrickle_internal.is_refreshed_since(id bigint, moment pg_snapshot) returns boolean

@@ -9,6 +9,8 @@ select s.sidecar_id, s.host, s.process, s.version, s.started_at, s.seen_at,
     coalesce((s.vitals ->> 'refreshes')::bigint, 0) as refreshes,
     coalesce((s.vitals ->> 'failures')::bigint, 0) as failures, s.vitals
 from pgtrickle.pgt_sidecars s;
+comment on view pgtrickle.server_worker_inventory is
+    'The sidecars of this database with their workers and last report. Everyone may read it.';
 
 -- worker_allocation_status: the workers of all sidecars together: busy, there at all, and what waits for them.
 create or replace function pgtrickle.worker_allocation_status() returns table (
@@ -20,9 +22,12 @@ as $$
         coalesce(sum(i.queued), 0), coalesce(max(i.behind), 0), max(i.tick_ms)
     from pgtrickle.server_worker_inventory i where i.is_alive
 $$;
+comment on function pgtrickle.worker_allocation_status() is
+    'The number of busy and available workers of all sidecars, and the length of the queue. Call it with '
+    'SELECT ... FROM. Everyone may call it.';
 
 -- waits_for_spark: why no sidecar can compute at the moment, in words; null if one can, or none serves.
-create or replace function pgtrickle.waits_for_spark() returns text
+create or replace function pgtrickle_internal.waits_for_spark() returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select format('the sidecar waits for Spark: %s', min(i.vitals ->> 'waits_for_spark'))

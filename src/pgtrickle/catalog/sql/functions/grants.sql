@@ -1,8 +1,8 @@
--- grants: everybody may call what is listed here; all else is for the sidecar's role.
--- Functions that run as the caller need what they call, so some of these are not meant to be called
--- by hand; each of them checks what it is given.
+-- grants: what everyone may call and read. Everything else is for the sidecar's role.
+-- Public functions run as the caller, so the caller needs EXECUTE on their helpers too. Each helper checks its
+-- arguments.
 
--- What the owner of our schemas gives to others by default they would have on every table and function here.
+-- Default privileges of the owner would give others access to every table and function here.
 do $$
 declare
     given text := (
@@ -10,7 +10,7 @@ declare
         from pg_catalog.pg_default_acl d cross join lateral pg_catalog.aclexplode(d.defaclacl) a
         where d.defaclrole = current_user::regrole and a.grantee <> d.defaclrole and d.defaclobjtype in ('r', 'S', 'f', 'n')
             and (d.defaclnamespace = 0 or d.defaclnamespace::regnamespace::text ~ '^pgtrickle(_|$)')
-            -- what everybody may execute is decided below
+            -- who may execute what is decided below
             and not (d.defaclobjtype = 'f' and a.grantee = 0));
 begin
     if given is not null then
@@ -28,10 +28,10 @@ grant usage on schema pgtrickle_internal to public;
 grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrickle.server_worker_inventory,
     pgtrickle.visible_repairs
     to public;
-grant select, insert (pgt_id) on pgtrickle.own_requests to public;
-grant select, insert (source_relid), delete on pgtrickle.own_gates to public;
-grant select, insert (is_draining), delete on pgtrickle.own_drain to public;
-grant select, delete on pgtrickle.own_remains to public;
+grant select, insert (pgt_id) on pgtrickle_internal.own_requests to public;
+grant select, insert (source_relid), delete on pgtrickle_internal.own_gates to public;
+grant select, insert (is_draining), delete on pgtrickle_internal.own_drain to public;
+grant select, delete on pgtrickle_internal.own_remains to public;
 
 -- commands
 grant execute on function
@@ -42,18 +42,21 @@ grant execute on function
     pgtrickle.undrain to public;
 grant execute on procedure pgtrickle.refresh_and_wait, pgtrickle.create_stream_table_and_wait to public;
 
--- looking
+-- inspection
 grant execute on function
     pgtrickle.pgt_status, pgtrickle.get_refresh_history, pgtrickle.get_staleness,
     pgtrickle.explain_refresh_mode, pgtrickle.list_sources, pgtrickle.change_buffer_sizes,
-    pgtrickle.trigger_inventory, pgtrickle.worker_allocation_status, pgtrickle.version,
-    pgtrickle.schedule_seconds, pgtrickle.timeout_seconds, pgtrickle.cron_field, pgtrickle.cron_hint, pgtrickle.check_cron,
-    pgtrickle.gated_sources, pgtrickle.is_drained, pgtrickle.waits_for,
-    pgtrickle.waits_for_spark, pgtrickle.is_copy, pgtrickle.installation, pgtrickle.repairs to public;
+    pgtrickle.trigger_inventory, pgtrickle.worker_allocation_status, pgtrickle.version, pgtrickle.gated_sources,
+    pgtrickle.is_drained, pgtrickle.waits_for, pgtrickle.is_copy, pgtrickle.repairs, pgtrickle.sidecar_role to public;
 
--- parts of the above that run as the caller
+-- the trigger function of the guard: the owner of a stream table creates the trigger
+grant execute on function pgtrickle.refuse_direct_write to public;
+
+-- helpers that run as the caller
 grant execute on function
-    pgtrickle.sidecar_role, pgtrickle_internal.may_act_as, pgtrickle_internal.may_forget, pgtrickle_internal.forget, pgtrickle_internal.printed, pgtrickle_internal.name_parts, pgtrickle_internal.new_name,
+    pgtrickle_internal.schedule_seconds, pgtrickle_internal.timeout_seconds, pgtrickle_internal.cron_field,
+    pgtrickle_internal.cron_hint, pgtrickle_internal.check_cron, pgtrickle_internal.waits_for_spark, pgtrickle_internal.installation,
+    pgtrickle_internal.may_act_as, pgtrickle_internal.may_forget, pgtrickle_internal.forget, pgtrickle_internal.printed, pgtrickle_internal.name_parts, pgtrickle_internal.new_name,
     pgtrickle_internal.find_stream_table, pgtrickle_internal.stream_table, pgtrickle_internal.one_of, pgtrickle_internal.options,
     pgtrickle_internal.session_settings, pgtrickle_internal.view_of, pgtrickle_internal.unprinted, pgtrickle_internal.check_text, pgtrickle_internal.drop_view,
     pgtrickle_internal.check_room,
@@ -64,7 +67,7 @@ grant execute on function
     pgtrickle_internal.relation_of, pgtrickle_internal.alter_options, pgtrickle_internal.alter_query, pgtrickle_internal.add_columns,
     pgtrickle_internal.alter_status, pgtrickle_internal.drop_by_id, pgtrickle_internal.check_may_refresh, pgtrickle_internal.raise_unanswered,
     pgtrickle_internal.refresh_lock, pgtrickle_internal.is_refreshed_since, pgtrickle_internal.failure_since, pgtrickle_internal.may_see_errors,
-    pgtrickle.refuse_direct_write, pgtrickle_internal.is_source, pgtrickle_internal.source_named, pgtrickle_internal.gated_tables,
+    pgtrickle_internal.is_source, pgtrickle_internal.source_named, pgtrickle_internal.gated_tables,
     pgtrickle_internal.gate_before, pgtrickle_internal.waits_for_triggers, pgtrickle_internal.trigger_level, pgtrickle_internal.is_replicated,
     pgtrickle_internal.drain_lock, pgtrickle_internal.drain_locks, pgtrickle_internal.is_draining,
     pgtrickle_internal.check_waits_for_nothing, pgtrickle_internal.may_refresh, pgtrickle_internal.request_refresh, pgtrickle_internal.answer_to,
@@ -73,14 +76,14 @@ grant execute on function
     pgtrickle_internal.bound_relation, pgtrickle_internal.named_relation, pgtrickle_internal.shown_name, pgtrickle_internal.own_guard, pgtrickle_internal.restore_guard,
     pgtrickle_internal.has_moved, pgtrickle_internal.timeline, pgtrickle_internal.system_identifier, pgtrickle_internal.present_identity to public;
 
--- parts that run as the sidecar's role and check everything they are given
+-- helpers that run as the sidecar's role and check every argument
 grant execute on function
     pgtrickle_internal.register, pgtrickle_internal.change_query, pgtrickle_internal.change_options, pgtrickle_internal.change_status,
     pgtrickle_internal.ask_for_repair, pgtrickle_internal.note_always, pgtrickle_internal.note_enabled to public;
 
--- What a function of ours means must not depend on the session it runs in: these settings change how SQL is
--- read and how names are printed, and a cached plan would keep that meaning for later calls as somebody else.
--- Functions without a search_path of their own run as the caller and are left as they are.
+-- The meaning of our functions must not depend on the session: these settings change how SQL is parsed and how
+-- names are printed, and a cached plan would keep that meaning for later calls by another role.
+-- Functions without a search_path of their own run with the settings of the caller.
 do $$
 declare
     ours oid;

@@ -1,7 +1,7 @@
 -- cron: refuses what pgtrickle.scheduler.cron would refuse, when a stream table is defined.
 
 -- cron_field: the values that one field of a cron schedule means. Raises 22023 with the part that is wrong.
-create or replace function pgtrickle.cron_field(
+create or replace function pgtrickle_internal.cron_field(
     schedule text, name text, part text, low integer, high integer, words text[]
 ) returns integer[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp
@@ -41,7 +41,7 @@ begin
         end if;
         if wrong is not null then
             raise exception '%', format('%L is not a schedule: the %s %L %s', schedule, name, atom, wrong) using
-                errcode = 'invalid_parameter_value', hint = pgtrickle.cron_hint();
+                errcode = 'invalid_parameter_value', hint = pgtrickle_internal.cron_hint();
         end if;
         if last_value is null then
             last_value := case when first_value is not null and pieces[3] is null then first_value else high end;
@@ -53,14 +53,14 @@ begin
 end
 $$;
 
-create or replace function pgtrickle.cron_hint() returns text
+create or replace function pgtrickle_internal.cron_hint() returns text
 language sql immutable as $$
     select 'A cron schedule is: minute hour day month weekday, in UTC, such as */5 8-17 * * mon-fri; '
         'of six fields the first is the second; or @hourly, @daily, @weekly, @monthly, @yearly.'
 $$;
 
 -- check_cron: refuse a text that is no cron schedule, or that names a day no month has.
-create or replace function pgtrickle.check_cron(schedule text) returns void
+create or replace function pgtrickle_internal.check_cron(schedule text) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -72,20 +72,20 @@ begin
     if given ~ '^@' then
         if given not in ('@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly') then
             raise exception '%', format('%L is not a schedule: there is no %s', schedule, given) using
-                errcode = 'invalid_parameter_value', hint = pgtrickle.cron_hint();
+                errcode = 'invalid_parameter_value', hint = pgtrickle_internal.cron_hint();
         end if;
         return;
     end if;
     if cardinality(parts) = 5 then
         parts := '0'::text || parts;
     end if;
-    perform pgtrickle.cron_field(schedule, 'second', parts[1], 0, 59, '{}'),
-        pgtrickle.cron_field(schedule, 'minute', parts[2], 0, 59, '{}'),
-        pgtrickle.cron_field(schedule, 'hour', parts[3], 0, 23, '{}');
-    days := pgtrickle.cron_field(schedule, 'day of the month', parts[4], 1, 31, '{}');
-    months := pgtrickle.cron_field(schedule, 'month', parts[5], 1, 12,
+    perform pgtrickle_internal.cron_field(schedule, 'second', parts[1], 0, 59, '{}'),
+        pgtrickle_internal.cron_field(schedule, 'minute', parts[2], 0, 59, '{}'),
+        pgtrickle_internal.cron_field(schedule, 'hour', parts[3], 0, 23, '{}');
+    days := pgtrickle_internal.cron_field(schedule, 'day of the month', parts[4], 1, 31, '{}');
+    months := pgtrickle_internal.cron_field(schedule, 'month', parts[5], 1, 12,
         '{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}');
-    perform pgtrickle.cron_field(schedule, 'day of the week', parts[6], 0, 7, '{sun,mon,tue,wed,thu,fri,sat}');
+    perform pgtrickle_internal.cron_field(schedule, 'day of the week', parts[6], 0, 7, '{sun,mon,tue,wed,thu,fri,sat}');
     if parts[4] !~ '^\*' and parts[6] ~ '^\*' and not exists (
         select from unnest(months) month
         where (select min(day) from unnest(days) day)

@@ -1,7 +1,7 @@
 -- options: what a user may ask for, checked. All raise 22023 with the value that is wrong.
 
 -- schedule_seconds: the interval of a schedule in seconds; null for cron, 'calculated' and 'manual' (or null).
-create or replace function pgtrickle.schedule_seconds(schedule text) returns double precision
+create or replace function pgtrickle_internal.schedule_seconds(schedule text) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -12,7 +12,7 @@ begin
         return null;
     end if;
     if given ~ '^@' or given ~ '^\S+(\s+\S+){4,5}$' then
-        perform pgtrickle.check_cron(schedule);
+        perform pgtrickle_internal.check_cron(schedule);
         return null;
     end if;
     if given ~ '^[0-9]{1,9}$' then
@@ -53,7 +53,7 @@ end
 $$;
 
 -- timeout_seconds: a length of time in seconds; 0 for 'none', -1 for 'default', null where nothing is asked for.
-create or replace function pgtrickle.timeout_seconds(option text, value text) returns double precision
+create or replace function pgtrickle_internal.timeout_seconds(option text, value text) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -94,7 +94,7 @@ create or replace function pgtrickle_internal.options(
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform pgtrickle.schedule_seconds(schedule);
+    perform pgtrickle_internal.schedule_seconds(schedule);
     if lower(btrim(cdc_mode)) = 'wal' then
         raise exception 'cdc_mode ''wal'' is not supported yet' using
             errcode = 'feature_not_supported',
@@ -112,7 +112,7 @@ begin
         'append_only', append_only,
         'pooler_compatibility_mode', pooler_compatibility_mode,
         'refresh_tier', pgtrickle_internal.one_of('tier', tier, '{hot,warm,cold,frozen}'),
-        'refresh_timeout', pgtrickle.timeout_seconds('refresh_timeout', refresh_timeout),
+        'refresh_timeout', pgtrickle_internal.timeout_seconds('refresh_timeout', refresh_timeout),
         'on_divergence', pgtrickle_internal.one_of('on_divergence', on_divergence, '{repair,stop}')
     );
 end

@@ -62,6 +62,9 @@ as $$
     select (exists (select from pgtrickle.pgt_stream_tables) or exists (select from pgtrickle.pgt_sources))
         and pgtrickle_internal.has_moved()
 $$;
+comment on function pgtrickle.is_copy() is
+    'Whether this database was copied from another one and needs pgtrickle.repair(). Call it with SELECT. '
+    'Everyone may call it.';
 
 -- check_not_copy: refuse to act in a copy: its OIDs belong to other tables.
 create or replace function pgtrickle_internal.check_not_copy() returns void
@@ -113,7 +116,7 @@ $$;
 
 -- installation: the version of the catalog, whether this is a copy, and the server that answers, as one text.
 -- A sidecar compares it at every tick and every claim: the address that it has may lead elsewhere now.
-create or replace function pgtrickle.installation() returns text
+create or replace function pgtrickle_internal.installation() returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select concat_ws(' ', (select max(v.version) from pgtrickle.pgt_schema_version v),

@@ -8,7 +8,7 @@ with captured as (
     from pgtrickle.pgt_dependencies d left join pg_class c on c.oid = d.source_relid
     where d.pgt_id = %(id)s and d.source_type not in ('view', 'function')
 )
-select g.installation || '-' || (select oid from pg_database where datname = current_database()),
+select g.installation || '-' || (select oid from pg_database where datname = current_database()) as database,
     jsonb_build_array(
         current_setting('server_version_num')::integer / 10000,
         (select jsonb_agg(jsonb_build_array(d.source_type, d.source_relid::bigint, d.source_schema, d.source_name,
@@ -29,5 +29,5 @@ select g.installation || '-' || (select oid from pg_database where datname = cur
                 i.indisprimary, i.indisunique, i.indisvalid, i.indimmediate, i.indpred is null,
                 pg_get_expr(i.indexprs, i.indrelid), x.relam::bigint) order by i.indexrelid)
             from pg_index i join pg_class x on x.oid = i.indexrelid
-            where i.indrelid in (select id from captured union all select copy from captured)))::text
+            where i.indrelid in (select id from captured union all select copy from captured)))::text as text
 from pgtrickle.pgt_caches g

@@ -16,6 +16,9 @@ from pgtrickle.pgt_refresh_history h join pgtrickle.pgt_stream_tables s on s.pgt
 left join pg_catalog.pg_class c on c.oid = s.pgt_relid
 cross join lateral (
     select case when not (select pgtrickle.is_copy()) then coalesce(c.relowner, s.pgt_owner) end) o(owner_id);
+comment on view pgtrickle.visible_history is
+    'The refresh history of all stream tables. Everyone may read it; reasons and error messages are shown '
+    'only to the owner of the stream table and to the role that owns pgtrickle.';
 
 create or replace view pgtrickle.stream_tables_info as
 select s.pgt_id, coalesce(n.nspname, s.pgt_schema) as pgt_schema, coalesce(c.relname, s.pgt_name) as pgt_name,
@@ -31,6 +34,9 @@ left join pg_catalog.pg_class c on c.oid = s.pgt_relid and not (select pgtrickle
 left join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 cross join lateral (
     select case when not (select pgtrickle.is_copy()) then coalesce(c.relowner, s.pgt_owner) end) o(owner_id);
+comment on view pgtrickle.stream_tables_info is
+    'All stream tables with their definitions and states. Everyone may read it; error messages are shown '
+    'only to the owner of the stream table and to the role that owns pgtrickle.';
 
 create or replace function pgtrickle.pgt_status() returns table (
     name text, status text, refresh_mode text, is_populated boolean, consecutive_errors integer,
@@ -41,6 +47,8 @@ as $$
         i.consecutive_errors, i.schedule, i.data_timestamp, i.staleness
     from pgtrickle.stream_tables_info i order by 1
 $$;
+comment on function pgtrickle.pgt_status() is
+    'The state of every stream table. Call it with SELECT ... FROM. Everyone may call it.';
 
 create or replace function pgtrickle.get_refresh_history(name text, max_rows integer default 20) returns table (
     refresh_id bigint, data_timestamp timestamptz, start_time timestamptz, end_time timestamptz, action text,
@@ -53,6 +61,9 @@ as $$
     where h.pgt_id = pgtrickle_internal.stream_table(name)
     order by h.refresh_id desc limit greatest(max_rows, 0)
 $$;
+comment on function pgtrickle.get_refresh_history(text, integer) is
+    'The latest refreshes of a stream table, newest first. Call it with SELECT ... FROM. Everyone may '
+    'call it; only the owner of the stream table sees error messages.';
 
 create or replace function pgtrickle.get_staleness(name text) returns double precision
 language sql stable
@@ -60,6 +71,8 @@ as $$
     select extract(epoch from i.staleness)::double precision
     from pgtrickle.stream_tables_info i where i.pgt_id = pgtrickle_internal.stream_table(name)
 $$;
+comment on function pgtrickle.get_staleness(text) is
+    'How many seconds the data of a stream table lags behind. Call it with SELECT. Everyone may call it.';
 
 create or replace function pgtrickle.explain_refresh_mode(name text) returns table (
     configured_mode text, effective_mode text, downgrade_reason text)
@@ -68,6 +81,9 @@ as $$
     select i.refresh_mode, i.effective_refresh_mode, i.downgrade_reason
     from pgtrickle.stream_tables_info i where i.pgt_id = pgtrickle_internal.stream_table(name)
 $$;
+comment on function pgtrickle.explain_refresh_mode(text) is
+    'The configured and the effective refresh mode of a stream table, and why they differ. Call it with '
+    'SELECT ... FROM. Everyone may call it.';
 
 create or replace function pgtrickle.list_sources(name text) returns table (
     source_table text, source_oid oid, source_type text, cdc_mode text, columns_used text[])
@@ -81,6 +97,9 @@ as $$
     where d.pgt_id = pgtrickle_internal.stream_table(name)
     order by d.source_type, 1
 $$;
+comment on function pgtrickle.list_sources(text) is
+    'The tables, views and functions that a stream table reads. Call it with SELECT ... FROM. Everyone '
+    'may call it.';
 
 -- change_buffer_sizes: how many changes wait for each stream table, and what their buffers take.
 -- Runs as the sidecar's role, since nobody else may look into the buffers; it tells numbers only. Each buffer is read in
@@ -129,6 +148,9 @@ begin
     end loop;
 end
 $$;
+comment on function pgtrickle.change_buffer_sizes() is
+    'The number of captured changes that each stream table has yet to process, and the size of the change '
+    'buffers. Call it with SELECT ... FROM. Everyone may call it.';
 
 -- trigger_inventory: every capture trigger there should be, and whether it is there and fires.
 create or replace function pgtrickle.trigger_inventory() returns table (
@@ -144,3 +166,6 @@ as $$
     where exists (select from pg_class c where c.oid = s.source_relid) and not (select pgtrickle.is_copy())
     order by 1, 3, 5
 $$;
+comment on function pgtrickle.trigger_inventory() is
+    'Every capture trigger that should exist, and whether it exists and fires. Call it with SELECT ... '
+    'FROM. Everyone may call it.';

@@ -16,6 +16,9 @@ $$;
 create or replace function pgtrickle.sidecar_role() returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select nspowner from pg_namespace where nspname = 'pgtrickle' $$;
+comment on function pgtrickle.sidecar_role() is
+    'The role that owns pgtrickle and that the sidecar acts as. Call it with SELECT. Everyone may call '
+    'it.';
 
 -- may_act_as: whether the caller may act as a role. From PostgreSQL 16 on a member may be one without any right to.
 create or replace function pgtrickle_internal.may_act_as(role_id oid) returns boolean

@@ -195,6 +195,10 @@ begin
     perform pgtrickle_internal.drop_view(query_view);
 end
 $$;
+comment on function pgtrickle.create_stream_table(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text) is
+    'Create a stream table: a table that holds the result of a query, kept up to date by the sidecar. '
+    'Call it with SELECT. The caller becomes the owner and needs SELECT on everything that the query '
+    'reads.';
 
 -- create_stream_table_if_not_exists: the same, but an existing stream table stays as it is.
 create or replace function pgtrickle.create_stream_table_if_not_exists(
@@ -216,6 +220,9 @@ begin
         tier, refresh_timeout, on_divergence);
 end
 $$;
+comment on function pgtrickle.create_stream_table_if_not_exists(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text) is
+    'Create a stream table unless one of that name exists; an existing one stays as it is. Call it with '
+    'SELECT. Takes the same arguments and rights as create_stream_table.';
 
 -- create_or_replace_stream_table: the same, but an existing stream table gets this definition.
 create or replace function pgtrickle.create_or_replace_stream_table(
@@ -243,3 +250,6 @@ begin
     end if;
 end
 $$;
+comment on function pgtrickle.create_or_replace_stream_table(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text) is
+    'Create a stream table, or give an existing one this definition. Call it with SELECT. To replace a '
+    'stream table, you must own it.';

@@ -41,7 +41,7 @@ language sql stable as $$
 $$;
 
 -- own_drain: the state of draining, for those who may change it; own_requests tells why it is a view.
-create or replace view pgtrickle.own_drain with (security_barrier) as
+create or replace view pgtrickle_internal.own_drain with (security_barrier) as
 select d.is_draining, d.drained_by from pgtrickle.pgt_drain d where pgtrickle_internal.may_drain()
 with cascaded check option;
 
@@ -93,10 +93,13 @@ begin
         is_done := false;
     end;
     perform set_config('lock_timeout', limit_before, true);
-    insert into pgtrickle.own_drain (is_draining) values (true) on conflict do nothing;
+    insert into pgtrickle_internal.own_drain (is_draining) values (true) on conflict do nothing;
     return is_done;
 end
 $$;
+comment on function pgtrickle.drain(integer) is
+    'Start no more refreshes, and wait up to timeout_s seconds for running ones; returns whether all have '
+    'ended. Call it with SELECT. You must be able to act as the owner of the database or of pgtrickle.';
 
 -- undrain: let refreshes start again. Again is harmless.
 create or replace function pgtrickle.undrain() returns void
@@ -104,9 +107,12 @@ language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pgtrickle_internal.check_may_drain();
-    delete from pgtrickle.own_drain;
+    delete from pgtrickle_internal.own_drain;
 end
 $$;
+comment on function pgtrickle.undrain() is
+    'Let refreshes start again after drain. Call it with SELECT. You must be able to act as the owner of '
+    'the database or of pgtrickle.';
 
 -- is_draining: whether somebody has drained the database, or waits in drain right now.
 create or replace function pgtrickle_internal.is_draining() returns boolean
@@ -123,6 +129,9 @@ as $$
     select exists (select from pgtrickle.pgt_drain)
         and not exists (select from pgtrickle_internal.drain_locks() d where d.mode = 'ShareLock' and d.granted)
 $$;
+comment on function pgtrickle.is_drained() is
+    'Whether the database is drained and no refresh is running. Call it with SELECT. Everyone may call '
+    'it.';
 
 create or replace function pgtrickle_internal.drain_locks() returns table (mode text, granted boolean)
 language sql volatile set search_path = pg_catalog, pg_temp
@@ -142,6 +151,9 @@ as $$
             to_char(d.drained_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), d.drained_by)
         from pgtrickle.pgt_drain d), pgtrickle_internal.gate_before(id), pgtrickle_internal.waits_for_triggers(id))
 $$;
+comment on function pgtrickle.waits_for(bigint) is
+    'Why the stream table with this pgt_id is not being refreshed, in words; null if nothing prevents it. '
+    'Call it with SELECT. Everyone may call it.';
 
 -- check_waits_for_nothing: refuse a refresh that would wait for a person.
 create or replace function pgtrickle_internal.check_waits_for_nothing(id bigint) returns void
