@@ -59,6 +59,7 @@ def test_a_function_that_finds_names_by_the_search_path_is_refused(orders, admin
         "lib.inner_function(n)",
         "n::lib.score",
         "n * 2 -- inner_function(n)",
+        "length('score of it''s ===')",
         "abs(n)",
         "(n operator(lib.===) 'a')::int",
     ],

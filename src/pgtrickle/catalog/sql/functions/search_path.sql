@@ -4,7 +4,8 @@
 
 -- found_by_path: names in the bodies of functions that a query calls, directly or not, and that only a search_path
 -- leads to. The bodies are text to PostgreSQL, so this goes by their words: functions before a parenthesis, types,
--- and operators that can apply. A body that is parsed when the function is created (BEGIN ATOMIC) holds no names.
+-- and operators that can apply; words in comments and strings do not count. A body that is parsed when the
+-- function is created (BEGIN ATOMIC) holds no names.
 -- The ground has more functions, such as those of casts that nothing uses: they never run, so they do not count.
 create or replace function pgtrickle_internal.found_by_path(id bigint, path name[])
 returns table (function_id oid, name text, schema_name name)
@@ -27,7 +28,8 @@ as $$
     ),
     functions as (
         select p.oid, p.prorettype || p.proargtypes::oid[] as types,
-            regexp_replace(regexp_replace(p.prosrc, '--[^\n]*', ' ', 'g'), '/\*.*?\*/', ' ', 'g') as body
+            regexp_replace(regexp_replace(regexp_replace(p.prosrc, '--[^\n]*', ' ', 'g'), '/\*.*?\*/', ' ', 'g'),
+                '''(?:[^'']|'''')*''', ''' ''', 'g') as body
         from called c
         join pg_proc p on p.oid = c.id and p.prosqlbody is null
             and not exists (select from unnest(p.proconfig) c where c ~ '^search_path=')
