@@ -81,7 +81,7 @@ def test_one_that_is_to_stop_on_divergence_waits_for_a_person(shop: Shop, admin:
     assert (shown.status, shown.retry_at, shown.repairs) == (Status.ERROR, None, 0)
     assert "pgtrickle repair public.large" in (shown.last_error or "")
     assert shop.ask("select cause, repaired_at is null from pgtrickle.pgt_repairs") == [("diverged", True)]
-    assert repair(dsn, "large") == ["large will be computed anew; only the difference is written."]
+    assert repair(dsn, "large") == ["public.large will be computed anew; only the difference is written."]
     assert refresh(shop.engine, "large").action is Action.REINITIALIZE
     shop.refresh()
     shop.is_exact()

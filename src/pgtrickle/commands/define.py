@@ -44,7 +44,7 @@ def alter(dsn: str, name: str, options: Options) -> list[str]:
     with open_as_author(dsn) as connection:
         check_writable(connection)
         check_known(connection, name)
-        return _call(connection, ("alter_stream_table", {"name": name, **options}))
+        return _call(connection, "alter_stream_table", {"name": name, **options})
 
 
 def drop(dsn: str, name: str, *, cascade: bool = False) -> None:
@@ -52,37 +52,31 @@ def drop(dsn: str, name: str, *, cascade: bool = False) -> None:
     with open_installed(dsn) as connection:
         check_writable(connection)
         full_name = check_known(connection, name)
-        _call(connection, ("drop_stream_table", {"name": full_name, "cascade": cascade}))
+        _call(connection, "drop_stream_table", {"name": full_name, "cascade": cascade})
 
 
 def resume(dsn: str, name: str) -> None:
     """Resume a suspended or failed stream table and reset its error count."""
     with open_installed(dsn) as connection:
         check_writable(connection)
-        _call(connection, ("resume_stream_table", {"name": check_known(connection, name)}))
+        _call(connection, "resume_stream_table", {"name": check_known(connection, name)})
 
 
 def _create(dsn: str, function: str, name: str, query: str, options: Options) -> list[str]:
-    """Call one of the create functions. They have no `tier` argument, so set it in the same transaction."""
-    arguments = {option: value for option, value in options.items() if option != "tier"}
-    calls = [(function, {"name": name, "query": query, **arguments})]
-    if "tier" in options:
-        calls.append(("alter_stream_table", {"name": name, "tier": options["tier"]}))
     with open_as_author(dsn) as connection:
         check_writable(connection)
-        return _call(connection, *calls)
+        return _call(connection, function, {"name": name, "query": query, **options})
 
 
-def _call(connection: Connection, *calls: tuple[str, Options]) -> list[str]:
-    """Call SQL functions in one transaction, retrying on contention; return one text for each notice."""
+def _call(connection: Connection, function: str, arguments: Options) -> list[str]:
+    """Call a SQL function, retrying on contention; return one text for each notice."""
     notices: list[str] = []
     connection.add_notice_handler(lambda notice: notices.append(_notice_text(notice)))
     for pause in (*RETRY_PAUSES, None):
         notices.clear()
         try:
             with connection.transaction():
-                for function, arguments in calls:
-                    connection.execute(_statement(function, arguments), tuple(arguments.values()))
+                connection.execute(_statement(function, arguments), tuple(arguments.values()))
             return notices
         except DatabaseError as error:
             if error.sqlstate not in _RETRYABLE:

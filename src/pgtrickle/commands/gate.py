@@ -21,7 +21,7 @@ def gate(dsn: str, source: str) -> list[str]:
 
 
 def ungate(dsn: str, source: str) -> None:
-    """Resume every stream table that depends on a source."""
+    """Let the stream tables that depend on a source be refreshed again."""
     with open_installed(dsn) as connection:
         check_writable(connection)
         connection.execute("select pgtrickle.ungate_source(%s)", (_full_name(connection, source),))

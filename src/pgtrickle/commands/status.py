@@ -20,7 +20,7 @@ class StreamTableStatus:
     """The definition and current status of one stream table.
 
     `pending_changes` counts captured change rows that are not applied yet; an update counts as two.
-    `last_error` is None for roles that are not members of the owner. `waits` says what blocks its refreshes:
+    `last_error` is None for roles that cannot act as the owner. `waits` says what blocks its refreshes:
     a gate, a drained or copied database, or a restart of Spark. `refresh_timeout` is in seconds: 0 is no
     limit, None is the default of the sidecar. `repairs` counts how often the stream table had wrong rows and
     was loaded again.

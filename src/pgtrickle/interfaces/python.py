@@ -161,7 +161,7 @@ class Trickle:
         return gate.gate(self._dsn, source)
 
     def ungate_source(self, source: str) -> None:
-        """Resume every stream table that depends on a source."""
+        """Let the stream tables that depend on a source be refreshed again."""
         gate.ungate(self._dsn, source)
 
     def drain(self, timeout_seconds: int = 60) -> None:
