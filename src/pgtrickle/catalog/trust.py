@@ -1,4 +1,4 @@
-"""Whether it is safe to read and to write tables that belong to somebody else."""
+"""Whether it is safe to read and write tables of other roles."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pgtrickle.postgres.locking import ROW_EXCLUSIVE, lock_tables
 def untrusted_reads(
     connection: Connection, tables: Sequence[StreamTableId]
 ) -> dict[StreamTableId, CommandRefused]:
-    """The stream tables whose refresh would run code of others before it writes, each with its refusal.
+    """The stream tables whose refresh would run untrusted code before it writes, each with the error.
 
-    It may be in their queries, or attached to their sources: PostgreSQL evaluates parts of index expressions,
-    constraints and the like while it plans a query.
+    The code may be in their queries, or attached to their sources: PostgreSQL evaluates parts of index
+    expressions, constraints and the like while it plans a query.
     """
     rows = connection.execute(
         "select t.id, pgtrickle_internal.untrusted_reads(t.id) from unnest(%s::bigint[]) as t(id)",
         (list(tables),),
     ).fetchall()
-    return {StreamTableId(table): _unreadable(code) for table, code in rows if code}
+    return {StreamTableId(table): _untrusted_read(code) for table, code in rows if code}
 
 
-def _unreadable(code: str) -> CommandRefused:
+def _untrusted_read(code: str) -> CommandRefused:
     return CommandRefused(
         f"a refresh would lend others the rights of the sidecar: {code}",
         hint="let an administrator take the function or foreign table over, or drop what uses it",
@@ -33,9 +33,9 @@ def _unreadable(code: str) -> CommandRefused:
 
 
 def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
-    """Lock tables as a writer does, and refuse them if they would run code of others, or show too much.
+    """Lock tables for writing, and refuse them if they would run untrusted code or show too much.
 
-    Triggers and constraints cannot be added while we hold the lock, so what was checked stays true.
+    While we hold the lock no trigger or constraint can be added, so the checks stay valid.
     """
     lock_tables(connection, (table.name for table in tables), ROW_EXCLUSIVE)
     rows = connection.execute(
@@ -57,7 +57,7 @@ def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
                 f"{table.name} was renamed, and another table has its name", hint="refresh it again"
             )
         if read_code:
-            raise _unreadable(read_code)
+            raise _untrusted_read(read_code)
         if code:
             raise CommandRefused(
                 f"{table.name} would run code of others with the rights of {role}: {code}",
