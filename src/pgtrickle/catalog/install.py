@@ -107,10 +107,13 @@ def check_may_serve(connection: Connection) -> None:
         " from pg_namespace n join pg_roles o on o.oid = n.nspowner"
         " join pg_roles c on c.rolname = current_user where n.nspname = 'pgtrickle'"
     ).fetchone()
-    if row is not None and not row[2]:
+    if row is None:
+        return
+    owner, role, may_serve = row
+    if not may_serve:
         raise CommandRefused(
-            f"pgtrickle belongs to the role {row[0]} here, so its sidecar must not be {row[1]}",
-            hint=f"connect as {row[0]}",
+            f"pgtrickle belongs to the role {owner} here, so its sidecar must not be {role}",
+            hint=f"connect as {owner}",
         )
 
 
