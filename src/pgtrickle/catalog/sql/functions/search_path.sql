@@ -1,11 +1,10 @@
--- search_path: a refresh runs with search_path = pg_catalog, pg_temp, as PostgreSQL itself does for materialized
--- views since version 17. A function that relies on its caller's search_path would fail, or silently find another
--- operator. So it is refused: when a stream table is created, and when such a function replaces another.
+-- search_path: a refresh evaluates with search_path = pg_catalog, pg_temp, as PostgreSQL itself does for materialized
+-- views since version 17. A function that relies on its caller's search_path would fail then, or silently find
+-- another operator, so it is refused: when a stream table is created, and when such a function replaces another.
 
--- found_by_path: names in the bodies of functions that a stream table relies on and that are only found along a
--- search_path. PostgreSQL stores the bodies as text, so this goes by their words: functions before a parenthesis,
--- types, and operators that can apply. A body that is parsed when the function is created (BEGIN ATOMIC) holds no
--- names.
+-- found_by_path: names in the bodies of functions that a stream table relies on and that only a search_path leads
+-- to. The bodies are text to PostgreSQL, so this goes by their words: functions before a parenthesis, types, and
+-- operators that can apply. A body that is parsed when the function is created (BEGIN ATOMIC) holds no names.
 create or replace function pgtrickle_internal.found_by_path(id bigint, path name[])
 returns table (function_id oid, name text, schema_name name)
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
