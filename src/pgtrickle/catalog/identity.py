@@ -1,4 +1,4 @@
-"""Which installation answers: its version, whether it is a copy, and on which server it is."""
+"""The installation behind a connection: its version, whether it is a copy, and its server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MIGRATIONS: Final = (
     "0016_more_ground.sql",
     "0017_public_functions.sql",
 )
-"""In order; a database remembers how many it has. One that was released is never edited again."""
+"""In order; a database stores how many it has. Never edit a migration that was released."""
 
 VERSION: Final = len(MIGRATIONS)
 
@@ -47,12 +47,12 @@ class Installation:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the text of the SQL function."""
+        """Parse the text of the SQL function."""
         version, state, place = text.split(" ")
         return cls(int(version), state == "copy", place)
 
     def check(self) -> None:
-        """Raise unless this code was written for the catalog, and the catalog for this database."""
+        """Raise unless this code matches the catalog, and the catalog belongs to this database."""
         if self.version != VERSION:
             raise other_version(self.version)
         if self.is_copy:
@@ -67,7 +67,7 @@ def installation(connection: Connection) -> Installation:
 
 
 def other_version(found: int) -> NotInstalled:
-    """The error for a catalog that this code was not written for."""
+    """The error for a catalog of another version than this code."""
     if found < VERSION:
         return NotInstalled(
             f"the catalog in this database is of version {found}, this pgtrickle needs {VERSION}",

@@ -1,4 +1,4 @@
-"""What becomes of a stream table: claims, and the results of refreshes written to the catalog."""
+"""Claims of stream tables, and the results of refreshes in the catalog."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PACKAGE: Final = "pgtrickle.catalog"
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """What a refresh did, for the catalog. `frontier` is that of tables, `upstream` of stream tables."""
+    """The result of a refresh. `frontier` is the position in tables, `upstream` the one in stream tables."""
 
     action: Action
     started_at: datetime
@@ -70,7 +70,7 @@ def claim(
     wait: bool,
     check: Callable[[Installation], None] = Installation.check,
 ) -> StreamTable | None:
-    """Hold a stream table until this transaction ends; None if another has it, or it is gone."""
+    """Lock a stream table until this transaction ends; None if another session holds it or it was dropped."""
     found = claim_all(connection, (table,), wait=wait, check=check)
     return found[0] if found else None
 
@@ -82,11 +82,11 @@ def claim_all(
     wait: bool,
     check: Callable[[Installation], None] = Installation.check,
 ) -> tuple[StreamTable, ...]:
-    """Hold stream tables until this transaction ends, without those that others have, or that are gone.
+    """Lock stream tables until this transaction ends, except those that others hold or that were dropped.
 
-    The lock lets others ask for a refresh meanwhile, but not claim or alter it. Raises if the database is
-    drained, a source is gated or waits for triggers, or if `check` refuses the installation: the caller may
-    not have known it yet.
+    While it is held, other sessions can request a refresh, but not claim or alter the table. Raises if the
+    database is drained, if a source is gated or waits for triggers, or if `check` refuses the installation,
+    which the caller may see for the first time here.
     """
     statement = load(_PACKAGE, "sql/queries/claim_waiting.sql" if wait else "sql/queries/claim.sql")
     claims = rows_as(_Claim, connection.execute(statement, (list(tables),)))
@@ -101,7 +101,7 @@ def claim_all(
 
 
 def check_startable(connection: Connection, table: StreamTable) -> None:
-    """Raise if a refresh of the stream table would have to wait for a person."""
+    """Raise if a refresh of the stream table cannot start until someone acts."""
     result = connection.execute(
         "select %(id)s::bigint as id, pgtrickle_internal.installation() as installation,"
         " not exists (select from pgtrickle.pgt_drain) as may_start,"
@@ -130,7 +130,7 @@ def _check_startable(found: StreamTable, claim: _Claim) -> None:
 
 
 def commit_refresh(connection: Connection, table: StreamTableId, refreshed: Refreshed) -> None:
-    """Write the result beside the rows, in the transaction that holds the claim."""
+    """Write the result in the transaction that wrote the rows and holds the claim."""
     commit_refreshes(connection, [(table, refreshed)])
 
 
@@ -179,9 +179,9 @@ def record_failure(
     initiated_by: str = "scheduler",
     delays: Sequence[timedelta],
 ) -> Status | None:
-    """Note a failure in a transaction of its own; None if the stream table is gone.
+    """Record a failure in a separate transaction. Returns None if the stream table was dropped.
 
-    The n-th failure in a row is tried again after the n-th of `delays`; one more suspends, with an alert.
+    The n-th consecutive failure is retried after the n-th of `delays`; one more suspends, with an alert.
     """
     values = {
         "id": table,
@@ -210,7 +210,7 @@ def set_compiled(
     *,
     follows_clock: bool,
 ) -> None:
-    """Store what the compiler made of the query, and why not better; writes only what is new."""
+    """Store the mode that the compiler chose and why it is not the requested one, if they have changed."""
     connection.execute(
         "update pgtrickle.pgt_stream_tables"
         " set effective_refresh_mode = %(mode)s, downgrade_reason = %(reason)s,"
@@ -224,7 +224,7 @@ def set_compiled(
 def mark_error(
     connection: Connection, table: StreamTableId, error: str, *, initiated_by: str = "scheduler"
 ) -> None:
-    """Only a person can help, so it is not tried again. History has the reason, and who waits is told."""
+    """Mark a failure that retries cannot fix. Records it in the history, and answers waiting requests."""
     with connection.transaction():
         connection.execute(
             "update pgtrickle.pgt_stream_tables set status = 'ERROR', last_error = %s, retry_at = null"
@@ -246,7 +246,7 @@ def mark_error(
 
 
 def mark_reinit(connection: Connection, table: StreamTableId, reason: str) -> None:
-    """The next refresh computes everything anew."""
+    """Have the next refresh recompute the whole table."""
     marked = connection.execute(
         "update pgtrickle.pgt_stream_tables s set needs_reinit = true, reinit_reason = %(reason)s"
         " from pgtrickle.pgt_stream_tables before"
@@ -257,8 +257,8 @@ def mark_reinit(connection: Connection, table: StreamTableId, reason: str) -> No
         alert(connection, "reinitialize_needed", pgt_id=table, reason=reason)
 
 
-def prune(connection: Connection) -> int:
-    """Forget old history, answered requests and old generations; how many rows of history went."""
+def prune_history(connection: Connection) -> int:
+    """Delete old history, answered requests and old generations. Returns the deleted rows of history."""
     connection.execute(
         "delete from pgtrickle.pgt_refresh_requests where answered_at < now() - interval '1 hour'"
     )

@@ -1,4 +1,4 @@
-"""Typed queries over the catalog: stream tables, and what they depend on."""
+"""Reads stream tables and their dependencies from the catalog."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pgtrickle.postgres.statements import load
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """One thing a stream table relies on; `relation` is the id of a function where it is one."""
+    """An object that a stream table relies on; for a function, `relation` is its OID."""
 
     kind: DependencyKind
     relation: RelationId
@@ -32,7 +32,7 @@ class Dependency:
 
     @property
     def is_view(self) -> bool:
-        """Whether it is a view, whose own sources are dependencies as well."""
+        """Whether it is a view; its own sources are dependencies too."""
         return self.kind is DependencyKind.VIEW
 
 
@@ -42,7 +42,7 @@ def stream_tables(connection: Connection) -> tuple[StreamTable, ...]:
 
 
 def some_stream_tables(connection: Connection, tables: Sequence[StreamTableId]) -> tuple[StreamTable, ...]:
-    """Those of the stream tables that there are, oldest first."""
+    """The stream tables with these ids that exist, oldest first."""
     return _load(connection, list(tables))
 
 

@@ -1,9 +1,9 @@
 -- buffers: the two change buffers of a source, and the trigger function that fills one of them.
 -- Run as the sidecar's role. Reads and writes pgtrickle.pgt_sources; creates in pgtrickle_changes.
 
--- base_type: the type below a domain, at any depth; any other type is its own base. Buffers, copies and state
--- hold values of base types: a row with nulls of our own must not be refused by a domain of the application,
--- and a constraint that it adds to the domain must not be checked against old rows that we still keep.
+-- base_type: the type below a domain, at any depth; any other type is its own base. Buffers, copies and state hold
+-- values of base types: a domain of the application must not refuse a row with nulls that we add, and a constraint
+-- that is added to the domain must not be checked against old rows that we still keep.
 create or replace function pgtrickle_internal.base_type(type_id oid) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -15,8 +15,8 @@ as $$
     select id from below order by depth desc limit 1
 $$;
 
--- captured_expression: a column of a source as SQL over the transition row `r`.
--- A virtual generated column is not stored, so it is computed from the columns that are.
+-- captured_expression: a column of a source as SQL over the transition row `r`. A virtual generated column is not
+-- stored, so it is computed from the columns that are.
 create or replace function pgtrickle_internal.captured_expression(source oid, number smallint) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -27,7 +27,7 @@ as $$
     where a.attrelid = source and a.attnum = number
 $$;
 
--- relied_on: the columns that the trigger function names: those captured, and those that virtual ones need.
+-- relied_on: the columns that the trigger function names: the captured ones, and those that virtual ones need.
 create or replace function pgtrickle_internal.relied_on(source oid, numbers smallint[])
 returns table (column_name name, type_id oid)
 language sql stable set search_path = pg_catalog, pg_temp
@@ -41,8 +41,8 @@ as $$
     order by a.attnum
 $$;
 
--- intact_columns: the captured columns that are still what their buffer column was made for; an earlier version
--- declared some of those by a domain.
+-- intact_columns: the captured columns that still match their buffer column. An earlier version declared some
+-- buffer columns with a domain.
 create or replace function pgtrickle_internal.intact_columns(source oid, numbers smallint[]) returns smallint[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -54,24 +54,23 @@ as $$
 $$;
 
 -- capture_body: the trigger function of a source, for the buffer that is active.
--- The application must go on writing whatever happens to the table or to us, so nothing in the function may
--- fail. What it calls and writes to is in pgtrickle_changes, and a DROP SCHEMA ... CASCADE takes its triggers
--- along; anything less is noticed before it is used:
---   * It first asks, by functions of PostgreSQL alone, whether it may call capture_state.
---   * capture_state says whether a change can be captured (0), can only be marked (1), or leaves nothing (2).
---     Where the source has other partitions or children than the sidecar knows of (3), a change is marked: its rows may
---     belong to one that is gone, without a trace, before the sidecar polls.
---     It is folded into a plan: PostgreSQL plans anew once a relation whose id is among its arguments, or any
---     schema, is altered. So a write pays for a constant.
--- A change that cannot be captured leaves the marker of a truncation (weight 0): everything is to be read
--- anew. Where not even that is possible the sidecar finds out that something is missing, repairs it, and reads
--- everything anew.
--- Every write of the application runs this, so conditions with a subquery stand alone: beside another
--- condition they would make plpgsql start the executor even where the other one decides. For the same
--- reason every name and operator is written in full instead of setting a search_path, which costs a
--- fifth of the whole; only the expressions of virtual columns, which are not ours, need one. Those may also
--- fail where PostgreSQL would fail only when somebody reads them, and a row that just fits on a page of the
--- source does not fit in a buffer, which has two columns more: only these run in a block of their own.
+-- The application's writes must succeed whatever happens to the table or to us, so nothing in the function may
+-- fail. What it calls and writes to is in pgtrickle_changes, and DROP SCHEMA ... CASCADE also drops its triggers.
+-- It notices any smaller damage before it uses the damaged object:
+--   * It first checks, with built-in functions only, that it may call capture_state.
+--   * capture_state returns whether a change can be captured (0), can only be marked (1), or leaves nothing (2).
+--     If the source has other partitions or children than the sidecar knows (3), a change is marked: its rows may
+--     belong to one that is dropped, without a trace, before the sidecar polls.
+--     The call is folded into the plan. PostgreSQL plans again once a relation whose OID is among its arguments, or
+--     any schema, is altered. So a write only pays for a constant.
+-- A change that cannot be captured leaves the marker of a truncation (weight 0): all rows are read again. If not
+-- even that is possible, the sidecar detects that something is missing, repairs it, and reads all rows again.
+-- Every write of the application runs this, so conditions with a subquery stand alone: next to another condition
+-- they would make plpgsql start the executor even if the other one decides. For the same reason every name and
+-- operator is qualified instead of setting a search_path, which takes a fifth of the total time. Only the
+-- expressions of virtual columns, which are not ours, need one. They may also fail where PostgreSQL would fail only
+-- on reading, and a row that just fits on a page of the source does not fit in a buffer, which has two more
+-- columns: only these two cases run in a block with an exception handler.
 create or replace function pgtrickle_internal.capture_body(source oid) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $compose$
@@ -163,12 +162,13 @@ begin
 end
 $compose$;
 
--- sorted_tree: a table, its partitions and its children at every level, in the order of their ids.
+-- sorted_tree: a table, its partitions and its children at every level, ordered by OID.
 create or replace function pgtrickle_internal.sorted_tree(source oid) returns oid[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select array(select t.id from pgtrickle_internal.tree_of(source) t(id) order by t.id) $$;
 
--- tree_condition: SQL in a trigger function: 1 while the source has other partitions or children than now, else 0.
+-- tree_condition: an SQL expression for a trigger function: 1 while the source has other partitions or children
+-- than now, else 0.
 create or replace function pgtrickle_internal.tree_condition(source oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -201,8 +201,8 @@ as $$
 $$;
 
 -- exact_settings: the settings under which the virtual columns of a writer's rows are computed. Some functions
--- depend on them and are immutable all the same, such as the output functions of floats and bytea; a refresh
--- must find in the table what the writer's session has captured.
+-- depend on them although they are immutable, such as the output functions of floats and bytea. A refresh must
+-- read the same values from the table as the writer's session captured.
 create or replace function pgtrickle_internal.exact_settings() returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -210,7 +210,7 @@ as $$
         'set extra_float_digits = 1 set quote_all_identifiers = off'
 $$;
 
--- compose_capture: write the trigger function of a source, with the body that it should have now.
+-- compose_capture: create the trigger function of a source with its current body.
 create or replace function pgtrickle_internal.compose_capture(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -232,8 +232,8 @@ begin
 end
 $$;
 
--- capture_parts: the ids of what the trigger function of a source uses; null in the place of what is not there. Then
--- those of the partitions and children that it knows of.
+-- capture_parts: the OIDs that the trigger function of a source uses, null for what does not exist. Then those of
+-- the partitions and children that it knows.
 create or replace function pgtrickle_internal.capture_parts(source oid) returns oid[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -242,8 +242,8 @@ as $$
         || pgtrickle_internal.sorted_tree(source)
 $$;
 
--- state_call: the call of capture_state for a source and its active buffer, with all of its arguments constant.
--- The ids are written as text: only so they are constants of the query from the start, and it depends on them.
+-- state_call: the call of capture_state for a source and its active buffer, with constant arguments. The OIDs are
+-- written as text: only then are they constants of the query from the start, so that the query depends on them.
 create or replace function pgtrickle_internal.state_call(source oid, numbers smallint[], buffer text) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -263,7 +263,7 @@ as $$
             from pgtrickle_internal.tree_of(source) t(id)))
 $$;
 
--- capture_shape: tells trigger functions apart that capture different columns, or the same ones differently.
+-- capture_shape: distinguishes trigger functions that capture different columns, or the same ones differently.
 create or replace function pgtrickle_internal.capture_shape(source oid, numbers smallint[]) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -274,7 +274,8 @@ as $$
     from pgtrickle_internal.intact_columns(source, numbers) as intact(numbers)
 $$;
 
--- altered_condition: SQL in the trigger of a child: 1 once a column it relies on is not what it was, else 0.
+-- altered_condition: an SQL expression for the trigger of a child: 1 once a column that it relies on was altered,
+-- else 0.
 create or replace function pgtrickle_internal.altered_condition(source oid, numbers smallint[]) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -286,10 +287,10 @@ as $$
 $$;
 
 -- create_buffers: make both buffers hold the given columns of the source, by their base types.
--- Types go without their modifier: a column that is widened must still fit. A column whose type has
--- changed starts anew; its readers start anew as well. One that an earlier version declared by a domain
--- keeps its rows, and one whose column is gone goes too: its type must not depend on us for ever.
--- Where new tables go is the choice of the session that creates a stream table, not where ours go.
+-- Types have no modifier: a column that is widened must still fit. A column whose type has changed starts empty,
+-- and its readers are reloaded. A column that an earlier version declared with a domain keeps its rows. A column
+-- that the source no longer has is dropped: its type must not depend on us for ever. The tablespace and access
+-- method that the session has set for new tables do not apply to our tables.
 create or replace function pgtrickle_internal.create_buffers(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
     set default_tablespace = '' set default_table_access_method = heap
@@ -316,7 +317,7 @@ begin
 end
 $$;
 
--- is_buffer: whether there is a buffer of that name which can be written and read, whatever columns it captures.
+-- is_buffer: whether a buffer of that name exists and can be written and read, whatever columns it captures.
 create or replace function pgtrickle_internal.is_buffer(buffer text) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -327,7 +328,7 @@ as $$
     from (select to_regclass(buffer)::oid) b(id)
 $$;
 
--- buffer_alterations: what is to be altered so that a buffer holds the given columns; drops come first.
+-- buffer_alterations: the alterations that make a buffer hold the given columns; drops come first.
 create or replace function pgtrickle_internal.buffer_alterations(source oid, buffer text, numbers smallint[])
 returns table (rank integer, number smallint, part text)
 language sql stable set search_path = pg_catalog, pg_temp

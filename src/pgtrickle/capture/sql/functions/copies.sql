@@ -1,21 +1,21 @@
--- copies: sources that can have no triggers of ours, materialized views and foreign tables. We keep a copy
--- of each; a refresh first compares the source with it, and what differs goes into the copy and into the
--- change buffer, from where it is followed like any other change. Run as the sidecar's role.
+-- copies: sources that cannot have our triggers: materialized views and foreign tables. We keep a copy of each. A
+-- refresh first compares the source with the copy, and writes the differences to the copy and to the change
+-- buffer, from which they are processed like any other change. Run as the sidecar's role.
 
--- copy_of: the copy of a source, as SQL. A name in three parts, which no state of a stream table has.
+-- copy_of: the name of the copy of a source, as SQL. It has three parts, unlike the state of any stream table.
 create or replace function pgtrickle_internal.copy_of(source oid) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$ select format('pgtrickle_state.copy_of_%s', source) $$;
 
--- source_version: tells apart the contents that a materialized view has had, as of the reading snapshot.
--- Every REFRESH, CONCURRENTLY or not, writes the row of the view in pg_class anew, and nothing but a REFRESH
--- changes its rows. Null for a foreign table: nobody tells us when that changes.
+-- source_version: identifies the contents of a materialized view, as of the reading snapshot. Every REFRESH,
+-- CONCURRENTLY or not, writes the row of the view in pg_class, and only a REFRESH changes its rows. Null for a
+-- foreign table: nothing indicates when it changes.
 create or replace function pgtrickle_internal.source_version(source oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select concat_ws(' ', c.xmin, c.ctid, c.relfilenode) from pg_class c where c.oid = source and c.relkind = 'm' $$;
 
--- declared_columns: the columns of a relation as one declares them, with what lies below a domain in its place:
--- columns of a copy that nobody reads stay null, which a domain may refuse.
+-- declared_columns: the columns of a relation as declarations, with base types in place of domains: columns of a
+-- copy that are not read stay null, which a domain may refuse.
 create or replace function pgtrickle_internal.declared_columns(relation_id oid)
 returns table (number smallint, column_name name, declared text)
 language sql stable set search_path = pg_catalog, pg_temp
@@ -37,8 +37,8 @@ as $$
     where a.attrelid = relation_id and a.attnum > 0 and not a.attisdropped
 $$;
 
--- misfit: what is to be altered so that the copy has the columns that the source has now; null if it has.
--- A column that was renamed or has another type starts anew: whoever reads it starts anew as well.
+-- misfit: the alterations that give the copy the current columns of the source; null if it has them. A column that
+-- was renamed or has another type starts empty, and its readers are reloaded.
 create or replace function pgtrickle_internal.misfit(source oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -53,7 +53,7 @@ as $$
     ) parts
 $$;
 
--- fit_copy: alter the copy, and the buffers of what is captured, so that they fit the source.
+-- fit_copy: alter the copy, and the buffers of what is captured, to match the source.
 create or replace function pgtrickle_internal.fit_copy(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
     set default_tablespace = '' set default_table_access_method = heap
@@ -69,7 +69,7 @@ begin
 end
 $$;
 
--- plain_indexes: the columns of each index of a relation that is whole and over plain columns.
+-- plain_indexes: the columns of each index of a relation that is not partial and only has plain columns.
 create or replace function pgtrickle_internal.plain_indexes(relation_id oid) returns table (column_names name[])
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -108,8 +108,8 @@ begin
 end
 $$;
 
--- copy_source: keep a copy of these columns of a source from now on. A refresh fills it.
--- Locks: its row in pgt_sources, for at most two seconds of waiting (55P03 then).
+-- copy_source: keep a copy of these columns of a source from now on. A refresh fills it. Locks: its row in
+-- pgt_sources, waiting at most two seconds (55P03 then).
 create or replace function pgtrickle_internal.copy_source(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning set lock_timeout = '2s'
 as $$
@@ -135,11 +135,11 @@ exception when lock_not_available then
 end
 $$;
 
--- comparison: the statement that brings a copy up to its source, and writes down what differed.
--- Rows are compared letter by letter, as their text: every type has one, and what a reader can tell apart
--- (1.0 and 1.00, 0 and -0) is told apart. Both are bags: as many copies leave or come as there are too many
--- or too few. The source is read once, so that it may change meanwhile. With `is_first` nobody has read the
--- copy yet, and there is nothing to write down. Where nobody reads any column, rows are only counted.
+-- comparison: the statement that brings a copy up to date with its source, and records the differences.
+-- Rows are compared as text, byte by byte: every type has a text, and it shows every difference that a reader can
+-- see (1.0 and 1.00, 0 and -0). Both sides are multisets: surplus duplicates are removed, missing ones are added.
+-- The source is read once, so it may change in the meantime. With `is_first` the copy has no readers yet, and
+-- nothing is recorded. If no column is read, rows are only counted.
 create or replace function pgtrickle_internal.comparison(source oid, buffer text, is_first boolean) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -181,9 +181,9 @@ as $$
     where s.source_relid = source
 $$;
 
--- compare_source: bring the copy of a source up to it; how many change rows that took. A transaction of its
--- own, in READ COMMITTED mode. Locks: its row in pgt_sources, so that nobody compares it at the same time.
--- The settings make texts of values exact; the rest is as the sidecar's role has it.
+-- compare_source: bring the copy of a source up to date. Returns the number of change rows. Needs a separate
+-- transaction in READ COMMITTED mode. Locks: its row in pgt_sources, so that no other session compares it at the
+-- same time. The settings make the texts of values exact; all others are those of the sidecar's role.
 create or replace function pgtrickle_internal.compare_source(source oid) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp
     set extra_float_digits = 1 set datestyle = 'ISO' set intervalstyle = 'postgres'

@@ -1,7 +1,7 @@
--- parts: what all trigger functions use, and the functions that make it anew where somebody has removed it.
--- Run as the sidecar's role.
+-- parts: the objects that all trigger functions use, and the functions that create them again if they were
+-- removed. Run as the sidecar's role.
 
--- change_table: the id of a table in pgtrickle_changes, even if we have lost USAGE on that schema.
+-- change_table: the OID of a table in pgtrickle_changes, even if we have lost USAGE on that schema.
 create or replace function pgtrickle_internal.change_table(table_name text) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -9,7 +9,7 @@ as $$
     where n.nspname = 'pgtrickle_changes' and c.relname = table_name
 $$;
 
--- lacks_parts: whether something that all trigger functions use is missing, or may not be used.
+-- lacks_parts: whether an object that all trigger functions use is missing, or may not be used.
 create or replace function pgtrickle_internal.lacks_parts() returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -25,7 +25,7 @@ as $$
     from (select (select oid from pg_namespace where nspname = 'pgtrickle_changes')) n(id)
 $$;
 
--- state_function: the id of capture_state, by which a trigger function asks whether it is still there.
+-- state_function: the OID of capture_state, by which a trigger function checks that it still exists.
 create or replace function pgtrickle_internal.state_function() returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -33,7 +33,7 @@ as $$
     where n.nspname = 'pgtrickle_changes' and p.proname = 'capture_state'
 $$;
 
--- create_touched: one side of what writers have touched, unless it is there.
+-- create_touched: create one of the two tables of touched sources, unless it exists.
 create or replace function pgtrickle_internal.create_touched(side text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
     set default_tablespace = '' set default_table_access_method = heap
@@ -51,8 +51,8 @@ begin
 end
 $$;
 
--- create_parts: make what all trigger functions use, as far as it is missing; its functions are written anew.
--- A function that has another id than before is found by no trigger function until that is written anew too.
+-- create_parts: create what all trigger functions use, as far as it is missing; its functions are replaced. If a
+-- function has another OID than before, trigger functions do not find it until they are replaced too.
 create or replace function pgtrickle_internal.create_parts() returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
 as $parts$
@@ -152,8 +152,8 @@ $parts$;
 
 select pgtrickle_internal.create_parts();
 
--- create_state: make the schema of states where somebody has removed it; everything is computed anew then. True
--- if it was gone.
+-- create_state: create the schema of states if it was removed; everything is recomputed then. Returns true if it
+-- was missing.
 create or replace function pgtrickle_internal.create_state() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -172,8 +172,8 @@ begin
 end
 $$;
 
--- restore_guards: give every stream table its guard again. Whether the table is the one that the catalog means is
--- known by its name: elsewhere its id may be that of any table.
+-- restore_guards: give every stream table its guard again. The name shows whether the table is the one that the
+-- catalog means: in a copy its OID may belong to any table.
 create or replace function pgtrickle_internal.restore_guards() returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

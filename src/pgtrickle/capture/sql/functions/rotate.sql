@@ -1,11 +1,10 @@
--- rotate: empty the buffer that everybody has read, and write to it again.
--- Run as the sidecar's role. Never waits for anybody.
+-- rotate: empty the buffer that all readers have processed, and write to it again.
+-- Run as the sidecar's role. Never waits for a lock.
 
--- empty_retired: truncate the buffer that is no longer written, if every reader has passed all of it.
--- Locks: ACCESS EXCLUSIVE on that buffer, only if free. Writers that still ran the old function are
--- finished once we have the lock, so what the buffer holds then is all it will ever hold.
--- A reader without a frontier takes its first snapshot under its claim; if we can share-lock its row
--- nobody loads it now, and a later load sees everything in this buffer.
+-- empty_retired: truncate the buffer that is no longer written, if every reader has processed all of it.
+-- Locks: ACCESS EXCLUSIVE on that buffer, only if free. Once we hold the lock, writers that ran the old function
+-- have finished, so the buffer is complete. A reader without a frontier takes its first snapshot under its claim:
+-- if we can share-lock its row, it is not being loaded, and a later load sees everything in this buffer.
 create or replace function pgtrickle_internal.empty_retired(source oid, active smallint) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -50,7 +49,7 @@ end
 $$;
 
 -- rotate: empty the retired buffer, and retire the active one if it is larger than `min_bytes`.
--- True if the buffers changed places.
+-- Returns true if the buffers were swapped.
 create or replace function pgtrickle_internal.rotate(source oid, min_bytes bigint) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

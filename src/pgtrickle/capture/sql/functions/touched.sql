@@ -1,22 +1,22 @@
--- touched: which sources were written since a tick looked.
--- Run as the sidecar's role, or inside a trigger function that runs as it.
+-- touched: which sources were written since the last poll. Run as the sidecar's role, or inside a trigger function
+-- that runs as it.
 
--- wake_lock: the class of the advisory locks by which a sidecar that listens asks to be woken. Sources share a
--- few of them: each that is held takes room in the server's memory.
+-- wake_lock: the class of the advisory locks by which a listening sidecar asks to be notified. Sources share a few
+-- of them: each lock that is held takes memory of the server.
 create or replace function pgtrickle_internal.wake_lock() returns integer
 language sql immutable as $$ select 1885828212 $$;
 
 create or replace function pgtrickle_internal.wake_slot(source oid) returns integer
 language sql immutable as $$ select (source::bigint % 128)::integer $$;
 
--- touching: the statements by which a writer leaves word that it wrote to a source, as text for its trigger
--- function. One row for each statement; where every row fires the trigger, one for each transaction.
--- A writer that does not get the lock of its source in share mode wakes whoever holds it. It never waits, and
--- while it has the lock nobody can ask to be woken: no writer under way is missed. A notification takes a lock
--- that all committing writers share, so only the first ones after a rest may send one. A transaction that has
--- sent one cannot be prepared, so none is sent where the server allows that, whoever holds the lock. A full queue
--- of notifications makes the commit fail, so none is sent once it is half full. Where the sidecar's role may not
--- call these functions nobody is woken, and the write goes on.
+-- touching: the statements by which a writer records that it wrote to a source, as text for its trigger function.
+-- One row for each statement, or one for each transaction if the trigger fires for each row.
+-- A writer that cannot get the lock of its source in share mode notifies the holder. It never waits, and while it
+-- holds the lock no sidecar can ask to be notified: no running writer is missed. A notification takes a lock that
+-- all committing writers share, so only the first writers after a pause may send one. A transaction that has sent
+-- one cannot be prepared, so none is sent if the server allows prepared transactions. A full notification queue
+-- makes the commit fail, so none is sent once it is half full. If the sidecar's role may not call these functions
+-- nothing is sent, and the write continues.
 create or replace function pgtrickle_internal.touching(source oid, is_by_row boolean) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -51,18 +51,19 @@ as $$
         'pg_notify(text, text)'::regprocedure::oid, 'pg_notification_queue_usage()'::regprocedure::oid))
 $$;
 
--- side_written: the side that writers choose now.
+-- side_written: the side to which writers write now.
 create or replace function pgtrickle_internal.side_written() returns integer
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select ((date_part('epoch', now())::bigint / 60) % 2)::integer $$;
 
--- touch: the same for changes that no trigger has written down.
+-- touch: the same for changes that no trigger has recorded.
 create or replace function pgtrickle_internal.touch(source oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$ insert into pgtrickle_changes.touched_0 (source) values (source) $$;
 
--- empty_touched: truncate a side that a snapshot taken long enough ago has seen all of. True if it is empty.
--- Locks: ACCESS EXCLUSIVE on that side, only if free: whoever is writing to it has not been seen yet.
+-- empty_touched: truncate a side that a sufficiently old snapshot has seen completely. Returns true if it is
+-- empty. Locks: ACCESS EXCLUSIVE on that side, only if free: a session that is writing to it has not been seen
+-- yet.
 create or replace function pgtrickle_internal.empty_touched(side integer, seen pg_snapshot) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

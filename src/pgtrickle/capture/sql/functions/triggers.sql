@@ -1,9 +1,9 @@
 -- triggers: the triggers that call the capture function of a source.
 -- Run as the sidecar's role, which needs TRIGGER on the source and on its children, nothing more.
 
--- trigger_level: statement triggers, except where they would miss changes: rows of a partition or child change
--- by statements addressed to a parent that is not part of the source, and logical replication fires no
--- statement triggers at all. Row triggers are right everywhere, so where we may not look they are taken.
+-- trigger_level: statement triggers, unless they would miss changes: statements on a parent that is not part of
+-- the source change rows of a partition or child, and logical replication fires no statement triggers. Row
+-- triggers are always correct, so they are used where we lack the privilege to check.
 create or replace function pgtrickle_internal.trigger_level(source oid) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -17,7 +17,8 @@ begin
 end
 $$;
 
--- is_replicated: whether a source, or a part of it, receives rows from a subscription; null if we may not know.
+-- is_replicated: whether a source, or a part of it, receives rows from a subscription; null if we lack the
+-- privilege to check.
 create or replace function pgtrickle_internal.is_replicated(source oid) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -29,8 +30,8 @@ begin
 end
 $$;
 
--- wanted_triggers: every trigger a source should have, and the one it has if that is what it should be.
--- A row trigger of a partitioned table is handed down to its partitions by PostgreSQL: those are clones.
+-- wanted_triggers: every trigger that a source should have, and the existing one if it is correct. PostgreSQL
+-- clones a row trigger of a partitioned table to its partitions.
 drop function if exists pgtrickle_internal.wanted_triggers(oid, text);
 create or replace function pgtrickle_internal.wanted_triggers(source oid, trigger_level text)
 returns table (relation_id oid, trigger_name name, event text, trigger_id oid, enabled "char", is_clone boolean)
@@ -52,7 +53,7 @@ as $$
     order by t.id, e.event
 $$;
 
--- capture_gap: in what the capture of a source is not what it should be now, in words; null if it is.
+-- capture_gap: what is wrong with the capture of a source, in words; null if it is correct.
 create or replace function pgtrickle_internal.capture_gap(source oid) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -103,8 +104,8 @@ begin
 end
 $$;
 
--- capture_gaps: every source whose capture is not what it should be, with what is wrong. Looks closer only where
--- something is suspicious: there may be thousands of sources, and this is asked all the time.
+-- capture_gaps: every source whose capture is wrong, with the reason. Checks closely only what looks suspicious:
+-- there may be thousands of sources, and this runs all the time.
 create or replace function pgtrickle_internal.capture_gaps() returns table (source oid, gap text)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -144,8 +145,8 @@ as $$
     where s.trigger_level <> 'none' and g.gap is not null
 $$;
 
--- unreplicated: says so where a source receives rows by logical replication and its triggers do not fire then.
--- Only the owner of the table can change that.
+-- unreplicated: a message if a source receives rows by logical replication and its triggers do not fire then. Only
+-- the owner of the table can change that.
 create or replace function pgtrickle_internal.unreplicated(source oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -161,7 +162,7 @@ as $$
     having count(*) > 0
 $$;
 
--- create_trigger: one trigger; waits for writers under way, so what it captures is complete.
+-- create_trigger: create one trigger. It waits for running writers, so what it captures is complete.
 create or replace function pgtrickle_internal.create_trigger(
     source oid, trigger_level text, relation_id oid, trigger_name name, event text
 ) returns void
@@ -180,8 +181,8 @@ begin
 end
 $$;
 
--- wait_for_writers: wait until those have ended who write to a table none of whose triggers was replaced. Without
--- the rights to lock the table, replacing a trigger is how to wait: one that never fires.
+-- wait_for_writers: wait for the writers of a table none of whose triggers was replaced. Without the privilege to
+-- lock the table, the way to wait is to replace a trigger that never fires.
 create or replace function pgtrickle_internal.wait_for_writers(source oid, trigger_level text, deadline timestamptz)
 returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -203,9 +204,9 @@ begin
 end
 $$;
 
--- enable_always: let the triggers of a source fire for replicated writes too, where the caller owns it.
--- Runs as the caller: only the owner of a table may do this. Waits for no writer longer than a moment: then the
--- triggers stay as they are, and the owner of the table may do it later.
+-- enable_always: let the triggers of a source fire for replicated writes too, if the caller owns it. Runs as the
+-- caller: only the owner of a table may do this. Waits for writers only for a moment: then the triggers stay
+-- unchanged, and the owner of the table may do it later.
 create or replace function pgtrickle_internal.enable_always(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -232,10 +233,10 @@ exception when lock_not_available then
 end
 $$;
 
--- capture_source: note all changes of these columns of a table from now on.
--- Locks: its row in pgt_sources; its buffers; SHARE ROW EXCLUSIVE on the table where a trigger is made, and
--- more where a table with partitions or children gets triggers of another level. Waits at most `patience` for
--- each of them, and not much longer for all (55P03 then), so that no application queues behind us for long.
+-- capture_source: capture all changes of these columns of a table from now on.
+-- Locks: its row in pgt_sources; its buffers; SHARE ROW EXCLUSIVE on the table if a trigger is created, and
+-- more if a table with partitions or children gets triggers of another level. Waits at most `patience` for each
+-- lock, and not much longer for all (55P03 then), so that no application queues behind us for long.
 drop function if exists pgtrickle_internal.capture_source(oid, smallint[]);
 create or replace function pgtrickle_internal.capture_source(
     source oid, numbers smallint[], patience interval default interval '50 ms'
@@ -277,19 +278,19 @@ begin
         order by n)
     where s.source_relid = source returning * into captured;
     if is_other_level and (select count(*) from pgtrickle_internal.tree_of(source)) > 1 then
-        -- triggers that were handed down can be replaced by nobody
+        -- a trigger that was cloned to a partition cannot be replaced there
         execute format('drop function if exists pgtrickle_changes.capture_%s() cascade', source);
     end if;
     perform pgtrickle_internal.create_buffers(source, captured.columns_captured);
     has_new_shape := is_other_level
         or captured.shape is distinct from pgtrickle_internal.capture_shape(source, captured.columns_captured);
     perform pgtrickle_internal.compose_capture(source);
-    -- a tree of many tables may take its time, but not the patience for each of them
+    -- a tree of many tables may take longer in total, but not the full `patience` for each table
     deadline := clock_timestamp() + interval '500 ms' + patience + interval '20 ms' * (
         select count(*) from pgtrickle_internal.wanted_triggers(source, level));
-    -- writers under way still run the old function: replacing every trigger waits for them to end;
-    -- replacing a trigger that is off switches it on, and with it those that were handed down. One that fires for
-    -- replicated writes would cease to, and only the owner of the table could change that: it stays
+    -- running writers still use the old function: replacing every trigger waits for them to end;
+    -- replacing a disabled trigger enables it and its clones. A trigger that fires for
+    -- replicated writes would no longer do so, and only the owner of the table could change that: it stays
     for wanted in
         select w.* from pgtrickle_internal.wanted_triggers(source, level) w
         where not w.is_clone and (has_new_shape and (is_other_level or w.enabled is distinct from 'A')
@@ -329,8 +330,8 @@ as $$
     where s.source_relid = source and s.is_always is distinct from fires.always
 $$;
 
--- refuse_differing_expressions: a virtual column is captured by its expression, so a partition that
--- computes it differently cannot be followed.
+-- refuse_differing_expressions: a virtual column is captured by its expression, so a partition that computes it
+-- differently cannot be tracked.
 create or replace function pgtrickle_internal.refuse_differing_expressions(source oid, numbers smallint[]) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -368,8 +369,8 @@ begin
 end
 $$;
 
--- release_source: forget a source that nobody uses any more. Dropping the function takes the triggers
--- along, which only the owner of the table could drop one by one. False if the table is busy.
+-- release_source: stop capturing a source that no stream table reads. Dropping the function also drops its
+-- triggers, which only the owner of the table could drop one by one. Returns false if the table is busy.
 create or replace function pgtrickle_internal.release_source(source oid) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
 as $$

@@ -1,9 +1,8 @@
--- waiting: sources that are too busy for triggers. Creating a trigger waits for every transaction that writes
--- to the table, and writers that arrive meanwhile queue behind us. So an attempt waits for a moment only;
--- if that is not enough, the stream table waits for its triggers and the sidecar tries again and again.
--- Run as the sidecar's role, apart from what is said to run as the caller.
+-- waiting: sources that are too busy for triggers. Creating a trigger waits for every transaction that writes to
+-- the table, and new writers queue behind us. So an attempt only waits for a moment. If that is not enough, the
+-- stream table waits for its triggers and the sidecar retries. Run as the sidecar's role, unless stated otherwise.
 
--- who_blocks: the sessions that keep a source, or its buffers, from being altered, in words.
+-- who_blocks: the sessions that prevent a source, or its buffers, from being altered, in words.
 create or replace function pgtrickle_internal.who_blocks(source oid) returns text
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
@@ -30,8 +29,8 @@ as $$
         'another session')
 $$;
 
--- is_vacuumed: whether nothing but autovacuum holds a source. It gives way to whoever waits for longer than
--- deadlock_timeout, and to nobody else.
+-- is_vacuumed: whether only autovacuum holds a source. It yields to a session that waits for longer than
+-- deadlock_timeout, and to no other.
 create or replace function pgtrickle_internal.is_vacuumed(source oid) returns boolean
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
@@ -42,8 +41,8 @@ as $$
         and l.relation in (select pgtrickle_internal.tree_of(source)) and l.mode not in ('AccessShareLock', 'RowShareLock')
 $$;
 
--- try_capture: capture these columns of a source if it takes no longer than a moment to get its locks; null if
--- that was done, else who is in the way, and nothing was done.
+-- try_capture: capture these columns of a source if its locks are available within a moment. Returns null on
+-- success; otherwise nothing was changed, and the result names the blocking sessions.
 create or replace function pgtrickle_internal.try_capture(source oid, numbers smallint[], patience interval) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -76,13 +75,14 @@ begin
 end
 $$;
 
--- retry_pause: how long to leave a source alone after so many attempts, a little different each time.
+-- retry_pause: how long to wait after this many attempts, with some jitter.
 create or replace function pgtrickle_internal.retry_pause(attempts integer) returns interval
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$ select least(0.25 * 1.5 ^ least(attempts, 20), 5) * (0.75 + random() / 2) * interval '1 s' $$;
 
--- retry_capture: try once more to capture a source for all who wait for it; null if nobody has to wait any
--- longer, else who is in the way. A transaction of its own. Locks: the rows of those who wait.
+-- retry_capture: retry to capture a source for all stream tables that wait for it. Returns null if none has to
+-- wait any longer, else the blocking sessions. Needs a separate transaction. Locks: the rows of the waiting stream
+-- tables.
 create or replace function pgtrickle_internal.retry_capture(source oid) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -113,12 +113,12 @@ begin
                 perform pgtrickle_internal.note_own_triggers(source, intact || ids, false);
             end if;
         exception when others then
-            -- somebody has to hear of it, and it may pass: a privilege that was revoked, a refresh that runs
+            -- report it and retry: it may be temporary, such as a revoked privilege or a running refresh
             obstacle := sqlerrm;
         end;
     end if;
     if obstacle is null then
-        -- where the source is gone, the refresh says so
+        -- if the source no longer exists, the refresh reports it
         delete from pgtrickle.pgt_waiting w where w.source_relid = source and w.pgt_id = any (ids);
         perform pgtrickle_internal.raise_generation(id) from unnest(ids) id;
     else
@@ -141,9 +141,9 @@ as $$
     from pgtrickle.pgt_waiting w where w.pgt_id = id order by w.waiting_since, w.source_relid limit 1
 $$;
 
--- repair_source: make the capture of a source what it should be now: its triggers and their level, its buffers,
--- its trigger function. All who read the source are computed anew, because changes may have been missed. Null if
--- that was done, or nothing was wrong; else who is in the way: then its readers wait, and it is tried again.
+-- repair_source: repair the capture of a source: its triggers and their level, its buffers, its trigger function.
+-- All its readers are recomputed, because changes may have been missed. Returns null if that was done, or nothing
+-- was wrong; else the blocking sessions: then its readers wait, and the sidecar retries.
 drop function if exists pgtrickle_internal.repair_source(oid);
 create or replace function pgtrickle_internal.repair_source(source oid) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -168,9 +168,9 @@ begin
 end
 $$;
 
--- refit_capture: after an installation, let the capture of a source be what this version makes of it. Buffers
--- and trigger functions of an earlier version are converted with the changes that they hold; what is missing is
--- made anew, and then everything that reads the source too. Locks: its buffers, where a column is altered.
+-- refit_capture: after an installation, adapt the capture of a source to this version. Buffers and trigger
+-- functions of an earlier version are converted with the changes that they hold. What is missing is created again,
+-- and then all readers of the source are recomputed. Locks: its buffers, if a column is altered.
 create or replace function pgtrickle_internal.refit_capture(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,8 +1,8 @@
--- alerts: what happened, told to whoever listens, in the transaction in which it happened.
--- Every role of a database may listen, so an alert never holds a value from a row, nor the text of an error.
+-- alerts: notify listeners of an event, in the transaction in which it happened.
+-- Every role of a database can listen, so an alert never holds a value from a row or the text of an error.
 
--- emit_alert: notify both channels, unless it is about a stream table in pooler compatibility mode.
--- Of `facts`, `pgt_id` says which stream table it is about; its name is added. Not for everybody to call.
+-- emit_alert: notify both channels, unless the alert is about a stream table in pooler compatibility mode.
+-- `pgt_id` in `facts` names the stream table; its name is added. Only the sidecar's role can call it.
 create or replace function pgtrickle_internal.emit_alert(event text, facts jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -20,11 +20,11 @@ begin
         end if;
         told := told || jsonb_build_object('stream_table', about.name);
     end if;
-    -- a full queue would make the commit fail, of whatever the alert is about
+    -- a full queue would make the commit fail, and with it the work that the alert is about
     if pg_notification_queue_usage() >= 0.5 then
         return;
     end if;
-    -- PostgreSQL takes 8000 bytes
+    -- PostgreSQL allows 8000 bytes
     if octet_length(told::text) > 7900 then
         told := jsonb_build_object('event', event, 'at', told -> 'at', 'pgt_id', told -> 'pgt_id',
             'stream_table', told -> 'stream_table', 'is_shortened', true);

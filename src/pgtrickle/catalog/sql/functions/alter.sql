@@ -1,7 +1,7 @@
--- alter: changing a stream table. What asks as the caller is here twice: once as the caller, who proves
--- to own the table, and once as the sidecar's role, which writes the catalog.
+-- alter: change a stream table. Each change has two functions: one runs as the caller, who proves to own the
+-- table, and one runs as the sidecar's role and writes the catalog.
 
--- relation_of: the table of a stream table, which must exist and be the caller's.
+-- relation_of: the table of a stream table. Raises an error if it does not exist.
 create or replace function pgtrickle_internal.relation_of(id bigint) returns oid
 language plpgsql
 as $$
@@ -23,7 +23,7 @@ begin
 end
 $$;
 
--- alter_options: change what was asked for; null leaves a value as it is.
+-- alter_options: change options; null leaves an option unchanged.
 create or replace function pgtrickle_internal.alter_options(id bigint, options jsonb) returns void
 language plpgsql
 as $$
@@ -52,7 +52,7 @@ begin
 end
 $$;
 
--- alter_query: give a stream table another query. New columns may only follow those it has; the rows
+-- alter_query: replace the query of a stream table. New columns must come after the existing ones. The old rows
 -- stay readable until the sidecar has applied the difference.
 create or replace function pgtrickle_internal.alter_query(id bigint, query text) returns void
 language plpgsql
@@ -80,15 +80,15 @@ begin
 end
 $$;
 
--- canonical_of: the query of a view as PostgreSQL prints it, with every name in full and every constant
--- so that it is read as the same value under any settings.
+-- canonical_of: the query of a view as PostgreSQL prints it: names are qualified, and constants are printed so
+-- that they parse to the same value under any settings.
 create or replace function pgtrickle_internal.canonical_of(query_view oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
     set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1
     set quote_all_identifiers = off
 as $$ select rtrim(btrim(pg_get_viewdef(query_view), E' \n'), ';') $$;
 
--- add_columns: let the table have the columns of the view, if those it has come first.
+-- add_columns: add the columns of the view that the table lacks. The existing columns must come first.
 create or replace function pgtrickle_internal.add_columns(relation_id oid, query_view oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -121,7 +121,7 @@ begin
 end
 $$;
 
--- replace_row_index: the index on whole rows, over the columns the table has now.
+-- replace_row_index: create the index on whole rows again, over the current columns.
 create or replace function pgtrickle_internal.replace_row_index(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -157,7 +157,7 @@ begin
 end
 $$;
 
--- alter_status: suspend a stream table, or let it go on.
+-- alter_status: suspend or resume a stream table.
 create or replace function pgtrickle_internal.alter_status(id bigint, status text) returns void
 language plpgsql
 as $$
@@ -189,7 +189,7 @@ begin
 end
 $$;
 
--- alter_stream_table: change any part of a stream table; what is null stays as it is.
+-- alter_stream_table: change any part of a stream table; null leaves it unchanged.
 create or replace function pgtrickle.alter_stream_table(
     name text, query text default null, schedule text default null, refresh_mode text default null,
     status text default null, cdc_mode text default null, append_only boolean default null,
@@ -221,7 +221,7 @@ comment on function pgtrickle.alter_stream_table(text, text, text, text, text, t
     'Change the query, schedule, status or other options of a stream table; null leaves a value as it is. '
     'Call it with SELECT. You must own the stream table.';
 
--- resume_stream_table: let a suspended or failed stream table go on, with its errors forgiven.
+-- resume_stream_table: resume a suspended or failed stream table and reset its error count.
 create or replace function pgtrickle.resume_stream_table(name text) returns void
 language sql
 as $$ select pgtrickle_internal.alter_status(pgtrickle_internal.stream_table(name), 'ACTIVE') $$;

@@ -1,11 +1,11 @@
--- analyse: what a query reads, and whether it may be kept as a stream table.
--- The query is given as a (temporary) view, so that PostgreSQL itself has parsed and resolved it.
--- All of these run as the sidecar's role. What PostgreSQL does not record in pg_depend (its own
--- catalogs and functions, whole rows, volatility) is read from the stored form of the rule.
--- Each says how few rows it returns: expecting the usual thousand, PostgreSQL would read a whole system
--- catalog to join them, and every new stream table would cost more than the one before.
+-- analyse: what a query reads, and whether it can be a stream table.
+-- The query is given as a (temporary) view, so PostgreSQL has already parsed and resolved it. These functions run
+-- as the sidecar's role. They read from the stored form of the rule what PostgreSQL does not record in pg_depend:
+-- its own catalogs and functions, whole rows, volatility.
+-- Each function declares a small number of rows. With the default of 1000, PostgreSQL would scan a whole system
+-- catalog to join them, and each new stream table would cost more than the one before.
 
--- is_invoker: whether a view with these options reads as whoever reads it.
+-- is_invoker: whether a view with these options checks the privileges of its reader (security_invoker).
 create or replace function pgtrickle_internal.is_invoker(options text[]) returns boolean
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -64,8 +64,9 @@ as $$
     group by n.relation_id, n.checked_as
 $$;
 
--- functions_of: every function the query calls itself: by name, as operator, cast, aggregate, or check of a
--- domain. Built-in ones, which the closure leaves out, are found by the fields that hold functions.
+-- functions_of: every function that the query itself calls: by name, as an operator, cast or aggregate, or in a
+-- domain constraint. The closure omits built-in functions, so the fields that hold functions are searched for
+-- them.
 create or replace function pgtrickle_internal.functions_of(query_view oid, reader oid) returns setof oid
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
 as $$
@@ -104,7 +105,8 @@ as $$
     where part <> 0
 $$;
 
--- check_functions: refuse what does not give the same answer for the same rows, or may not run here.
+-- check_functions: refuse functions that can return different results for the same rows, or that the sidecar may
+-- not execute.
 create or replace function pgtrickle_internal.check_functions(query_view oid, reader oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -153,8 +155,8 @@ begin
 end
 $$;
 
--- check_trust: refuse a query that would run code of people whom the sidecar does not trust: in functions
--- that it reaches, or as PostgreSQL plans a read of its sources.
+-- check_trust: refuse a query that would run untrusted code: in functions that it reaches, or when PostgreSQL
+-- plans a read of its sources.
 create or replace function pgtrickle_internal.check_trust(query_view oid, reader oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -191,7 +193,7 @@ begin
 end
 $$;
 
--- refuse_reading: raise for a source that runs code of others when it is read.
+-- refuse_reading: raise the error for a source that runs untrusted code when it is read.
 create or replace function pgtrickle_internal.refuse_reading(code text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

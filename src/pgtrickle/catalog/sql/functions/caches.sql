@@ -1,8 +1,8 @@
--- caches: what sidecars keep of the queries they compiled. Both are for the sidecar's role and whom it
--- lets: emptying makes every sidecar compile anew.
+-- caches: the compiled queries that sidecars cache. Only the sidecar's role, and roles that it grants EXECUTE, can
+-- call these functions: clearing the caches makes every sidecar compile again.
 
--- clear_caches: empty every level in every sidecar; how many compiled queries the catalog had.
--- A running sidecar empties its own levels at its next tick or refresh, before it uses them again.
+-- clear_caches: clear every cache of every sidecar. Returns how many compiled queries the catalog held. A running
+-- sidecar clears its own caches at its next poll or refresh, before it uses them again.
 create or replace function pgtrickle_internal.clear_caches() returns bigint
 language sql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -14,7 +14,7 @@ as $$
     select count(*) from gone
 $$;
 
--- cache_stats: the compiled queries in the catalog, by the version of the code that can use them.
+-- cache_stats: the compiled queries in the catalog, grouped by the version of the code that can use them.
 create or replace function pgtrickle_internal.cache_stats() returns table (
     code_version text, entries bigint, bytes bigint, oldest timestamptz, newest timestamptz, generation bigint)
 language sql stable security definer set search_path = pg_catalog, pg_temp

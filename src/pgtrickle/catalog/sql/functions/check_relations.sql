@@ -1,5 +1,5 @@
--- check_relations: refuse relations that cannot be followed, or that somebody may not read.
--- Runs as the sidecar's role; `reader` is the owner of the stream table.
+-- check_relations: refuse relations whose changes cannot be tracked, or that the owner or the sidecar may not
+-- read. Runs as the sidecar's role; `reader` is the owner of the stream table.
 
 -- unfit_relation: why a relation cannot be a source, or null.
 create or replace function pgtrickle_internal.unfit_relation(relation_id oid) returns text
@@ -17,8 +17,8 @@ as $$
     where c.oid = relation_id
 $$;
 
--- unfit_part: the first partition or child, at any level, whose rows change without a trigger that others could rely
--- on, with the reason and what to do; no row if there is none.
+-- unfit_part: the first partition or child, at any level, whose rows can change without firing a trigger, with the
+-- reason and a hint. Returns no row if there is none.
 create or replace function pgtrickle_internal.unfit_part(relation_id oid) returns table (reason text, hint text)
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
@@ -148,7 +148,7 @@ begin
 end
 $$;
 
--- check_query: refuse the query unless all of it can be followed; says nothing otherwise.
+-- check_query: refuse the query unless all of it can be tracked.
 create or replace function pgtrickle_internal.check_query(query_view oid, reader oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

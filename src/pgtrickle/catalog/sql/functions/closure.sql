@@ -1,18 +1,17 @@
 -- closure: every object of the system catalogs that a query relies on, down to functions.
--- PostgreSQL stores an analysed expression as text in which OIDs stand in many kinds of fields, and each
--- version adds some. So nobody lists the fields that hold an OID here: every number that could be one is
--- looked up in the catalogs, except in a few fields that never hold one. The result may name an object
--- too many, never one too few. Built-in objects (below 16384) are left out.
--- All of these only read catalogs. What a function in another language than SQL calls is not known to
--- PostgreSQL: such a function, and a SQL function whose body is a string, is opaque, and is
--- trusted or refused by its owner alone.
+-- PostgreSQL stores an analysed expression as text in which OIDs occur in many kinds of fields, and each version
+-- adds some. So these functions do not list the fields that hold OIDs: they look up every number that could be an
+-- OID, except in a few fields that never hold one. The result may contain too many objects, never too few.
+-- Built-in objects (OID below 16384) are left out.
+-- These functions only read catalogs. PostgreSQL does not know what a function in another language than SQL calls.
+-- Such a function, and a SQL function whose body is a string, is opaque: it is trusted or refused by its owner
+-- alone.
 
 -- tree_objects: every object whose OID occurs in the text of a pg_node_tree.
--- Numbers that are no OIDs: positions in the text of the query, modifiers of types, lengths of constants.
--- An OID is unique in its catalog only, and after pg_upgrade a function may well have the OID of a table. So
--- numbers in fields that hold nothing but a relation or nothing but a type are looked up there alone.
--- Constants of type oid and of the reg* types hold OIDs as bytes; those of a little-endian and of a
--- big-endian server are both tried.
+-- Numbers that are not OIDs are skipped: positions in the query text, type modifiers, lengths of constants. An OID
+-- is unique only within its catalog, and after pg_upgrade a function can have the OID of a table. So a field that
+-- only holds relations, or only types, is looked up in that catalog alone.
+-- Constants of type oid and of the reg* types hold OIDs as bytes; both byte orders are tried.
 create or replace function pgtrickle_internal.tree_objects(tree text) returns table (classid oid, objid oid)
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
 as $$
@@ -66,8 +65,8 @@ as $$
     union all select 'pg_ts_dict'::regclass, o.oid from ids join pg_ts_dict o on o.oid = ids.id
 $$;
 
--- trees_of: the stored expressions that belong to one object: rules of a view, virtual columns of a table,
--- checks and defaults of a domain, the body and the defaults of a function.
+-- trees_of: the stored expressions of one object: rules of a view, virtual columns of a table, checks and defaults
+-- of a domain, the body and the defaults of a function.
 create or replace function pgtrickle_internal.trees_of(classid oid, objid oid) returns setof text
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
@@ -92,12 +91,11 @@ begin
 end
 $$;
 
--- parts_of: the objects that one object is made of or may call, one step down.
--- A type comes with its casts in both directions, used or not: PostgreSQL's JSON functions look for them as
--- they run, and a query that is parsed again finds those that were created since.
--- An operator comes with its commutator and negator, which the planner may take in its place.
--- Functions and operators come with all others of their name and schema: which of them a call means is
--- decided anew whenever the query is parsed, and a new one may fit better.
+-- parts_of: the objects that one object consists of or may call, one level down.
+-- A type includes its casts in both directions, used or not: PostgreSQL's JSON functions look them up at run time,
+-- and a query that is parsed again finds casts that were created since. An operator includes its commutator and
+-- negator, which the planner may use in its place. Functions and operators include all others of the same name and
+-- schema: each time the query is parsed PostgreSQL resolves the call again, and a new one may match better.
 create or replace function pgtrickle_internal.parts_of(classid oid, objid oid) returns table (part_class oid, part_id oid)
 language plpgsql stable rows 5 set search_path = pg_catalog, pg_temp
 as $$
@@ -174,7 +172,7 @@ begin
 end
 $$;
 
--- closure_of: the given objects and everything below them.
+-- closure_of: the given objects and everything they rely on.
 create or replace function pgtrickle_internal.closure_of(classids oid[], objids oid[])
 returns table (classid oid, objid oid)
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
@@ -189,9 +187,9 @@ as $$
     select r.classid, r.objid from reached r
 $$;
 
--- reached_objects: everything that the query of a view relies on: the relations it reads, with the views
--- below it, the functions it calls by whatever name, and the types it handles.
--- `reader` is who owns the stream table; the objects are the same for everybody.
+-- reached_objects: everything that the query of a view relies on: the relations it reads, with the views below it,
+-- the functions it calls, and the types it uses. `reader` is the owner of the stream table; the objects are the
+-- same for every reader.
 create or replace function pgtrickle_internal.reached_objects(query_view oid, reader oid)
 returns table (classid oid, objid oid)
 language sql stable rows 20 set search_path = pg_catalog, pg_temp

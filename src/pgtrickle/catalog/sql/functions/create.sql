@@ -1,8 +1,8 @@
--- create: stream tables are made in the caller's transaction, as the caller, who becomes the owner.
--- These functions have no search_path of their own: the query is meant as its author would run it.
+-- create: create a stream table in the caller's transaction, as the caller, who becomes the owner.
+-- These functions set no search_path: the query means what it means in the caller's session.
 
--- view_of: the query as a temporary view, made by the caller. Opening it as a cursor first demands one
--- statement that returns rows, and checks the caller's privileges the way PostgreSQL does; nothing runs.
+-- view_of: the query as a temporary view of the caller. Opening a cursor first ensures that it is one statement
+-- that returns rows, and checks the caller's privileges as PostgreSQL does; nothing is executed.
 create or replace function pgtrickle_internal.view_of(query text) returns oid
 language plpgsql
 as $$
@@ -36,7 +36,7 @@ begin
 end
 $$;
 
--- drop_view: forget the temporary view of a query.
+-- drop_view: drop the temporary view of a query.
 create or replace function pgtrickle_internal.drop_view(query_view oid) returns void
 language plpgsql
 as $$
@@ -45,9 +45,9 @@ begin
 end
 $$;
 
--- unprinted: what the printed text of a view may fail to say of its query, in the order of its tree: which of two
--- equal expressions a GROUP BY or ORDER BY means, and operators outside of pg_catalog, which CASE, NULLIF,
--- IS DISTINCT FROM and USING do not name.
+-- unprinted: parts of a query that the printed text of its view may not show, in the order of its tree: which of
+-- two equal expressions a GROUP BY or ORDER BY means, and operators outside pg_catalog, which CASE, NULLIF, IS
+-- DISTINCT FROM and USING do not name.
 create or replace function pgtrickle_internal.unprinted(query_view oid) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -58,7 +58,7 @@ as $$
     where r.ev_class = query_view and (f.part[1] ~ 'Group|group' or f.part[2]::oid >= 16384)
 $$;
 
--- check_text: refuse a query that PostgreSQL does not print as it is meant. What is stored is the printed text.
+-- check_text: refuse a query whose printed text has another meaning. The catalog stores the printed text.
 create or replace function pgtrickle_internal.check_text(query_view oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -79,7 +79,7 @@ begin
 end
 $$;
 
--- check_room: refuse a name that is taken, or a schema that the caller or the sidecar cannot use.
+-- check_room: refuse a name that is in use, or a schema that the caller or the sidecar cannot use.
 create or replace function pgtrickle_internal.check_room(schema_name text, table_name text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -113,7 +113,8 @@ begin
 end
 $$;
 
--- create_storage: the empty table with the columns of the view, guarded, indexed, open to the sidecar.
+-- create_storage: create the empty table with the columns of the view, its guard, its index, and the grants for
+-- the sidecar.
 create or replace function pgtrickle_internal.create_storage(schema_name text, table_name text, query_view oid)
 returns oid
 language plpgsql
@@ -127,7 +128,7 @@ begin
             errcode = 'invalid_table_definition', hint = 'Select at least one column.';
     end if;
     begin
-        -- a refresh finds rows by their place, which other access methods may not have
+        -- a refresh finds rows by ctid, which other access methods may not support
         execute pg_catalog.format('create table %s using heap as table %s with no data',
             printed, pgtrickle_internal.printed(query_view));
     exception when others then
@@ -146,7 +147,7 @@ begin
 end
 $$;
 
--- enable_always_for: triggers on sources that the caller owns fire for replicated writes too.
+-- enable_always_for: let the triggers on sources that the caller owns fire for replicated writes too.
 create or replace function pgtrickle_internal.enable_always_for(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -160,13 +161,13 @@ begin
         perform pgtrickle_internal.enable_always(source);
         perform pgtrickle_internal.note_always(source);
     end loop;
-    -- a proof serves once
+    -- a proof can be used once
     perform pgtrickle_internal.prove_ownership(pgtrickle_internal.relation_of(id));
     perform pgtrickle_internal.note_enabled(pgtrickle_internal.relation_of(id));
 end
 $$;
 
--- create_stream_table: a table that follows its query. The sidecar compiles and loads it after the commit.
+-- create_stream_table: create a stream table. The sidecar compiles and loads it after the commit.
 create or replace function pgtrickle.create_stream_table(
     name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
     initialize boolean default true, diamond_consistency text default null,
@@ -200,7 +201,7 @@ comment on function pgtrickle.create_stream_table(text, text, text, text, boolea
     'Call it with SELECT. The caller becomes the owner and needs SELECT on everything that the query '
     'reads.';
 
--- create_stream_table_if_not_exists: the same, but an existing stream table stays as it is.
+-- create_stream_table_if_not_exists: the same, but leaves an existing stream table unchanged.
 create or replace function pgtrickle.create_stream_table_if_not_exists(
     name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
     initialize boolean default true, diamond_consistency text default null,
@@ -224,7 +225,7 @@ comment on function pgtrickle.create_stream_table_if_not_exists(text, text, text
     'Create a stream table unless one of that name exists; an existing one stays as it is. Call it with '
     'SELECT. Takes the same arguments and rights as create_stream_table.';
 
--- create_or_replace_stream_table: the same, but an existing stream table gets this definition.
+-- create_or_replace_stream_table: the same, but changes an existing stream table to this definition.
 create or replace function pgtrickle.create_or_replace_stream_table(
     name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
     initialize boolean default true, diamond_consistency text default null,

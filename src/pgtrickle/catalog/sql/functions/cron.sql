@@ -1,6 +1,6 @@
--- cron: refuses what pgtrickle.scheduler.cron would refuse, when a stream table is defined.
+-- cron: when a stream table is defined, refuse what pgtrickle.scheduler.policy.cron cannot parse.
 
--- cron_field: the values that one field of a cron schedule means. Raises 22023 with the part that is wrong.
+-- cron_field: the values that one field of a cron schedule matches. Raises 22023 with the invalid part.
 create or replace function pgtrickle_internal.cron_field(
     schedule text, name text, part text, low integer, high integer, words text[]
 ) returns integer[]
@@ -22,7 +22,7 @@ begin
             case when pieces[1] ~ '^[0-9]+$' then pieces[1]::integer end);
         last_value := coalesce(array_position(words, pieces[2]) - 1 + low,
             case when pieces[2] ~ '^[0-9]+$' then pieces[2]::integer end);
-        -- a week may also end with its Sunday: fri-sun
+        -- a week may also end on Sunday: fri-sun
         if words[1] = 'sun' and last_value = 0 and first_value > 0 then
             last_value := 7;
         end if;
@@ -59,7 +59,7 @@ language sql immutable as $$
         'of six fields the first is the second; or @hourly, @daily, @weekly, @monthly, @yearly.'
 $$;
 
--- check_cron: refuse a text that is no cron schedule, or that names a day no month has.
+-- check_cron: refuse a text that is not a cron schedule, or that names a day that no month has.
 create or replace function pgtrickle_internal.check_cron(schedule text) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$

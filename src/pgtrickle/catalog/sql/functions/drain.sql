@@ -1,15 +1,15 @@
--- drain: before a shutdown or an upgrade, all sidecars finish what they do and start nothing new, until
--- undrain. It lasts: a sidecar that starts later honours it. Sources go on being captured.
+-- drain: before a shutdown or an upgrade, all sidecars finish their refreshes and start no new ones, until
+-- undrain. The state is stored, so it also applies to a sidecar that starts later. Changes are still captured.
 --
--- Every refresh holds an advisory lock in share mode as long as its transaction lasts, and gets it only if
--- nobody holds it, or waits for it, exclusively. So drain, which wants it exclusively, is known to all
--- before it commits, waits for exactly the refreshes that run, and lets none overtake it.
+-- Every refresh holds an advisory lock in share mode until its transaction ends. It gets the lock only if no
+-- session holds it, or waits for it, exclusively. So drain, which takes it exclusively, is visible to all
+-- sidecars before it commits, waits for exactly the running refreshes, and lets none overtake it.
 
 create or replace function pgtrickle_internal.drain_lock() returns integer
 language sql immutable as $$ select 1885828211 $$;
 
--- may_start: what sidecars of version 0.1.0 ask before a refresh. They do not know this catalog, and would take
--- it for theirs. The error ends their attempt without a trace in the catalog.
+-- may_start: sidecars of version 0.1.0 call this before a refresh. They do not know this catalog, and would use it
+-- as theirs. The error stops them before they write anything.
 create or replace function pgtrickle_internal.may_start() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -20,7 +20,7 @@ begin
 end
 $$;
 
--- may_begin: whether a refresh may begin in this transaction; until it ends, drain waits for it.
+-- may_begin: whether a refresh may start in this transaction. Until the transaction ends, drain waits for it.
 create or replace function pgtrickle_internal.may_begin() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -32,7 +32,7 @@ begin
 end
 $$;
 
--- may_drain: whether the caller may act as the sidecar's role, or for the owner of the database.
+-- may_drain: whether the caller may act as the sidecar's role, or as the owner of the database.
 create or replace function pgtrickle_internal.may_drain() returns boolean
 language sql stable as $$
     select pgtrickle_internal.may_act_as(pgtrickle.sidecar_role()) or exists (
@@ -40,12 +40,12 @@ language sql stable as $$
             and pgtrickle_internal.may_act_as(d.datdba))
 $$;
 
--- own_drain: the state of draining, for those who may change it; own_requests tells why it is a view.
+-- own_drain: the drain state, for roles that may change it. See own_requests for why this is a view.
 create or replace view pgtrickle_internal.own_drain with (security_barrier) as
 select d.is_draining, d.drained_by from pgtrickle.pgt_drain d where pgtrickle_internal.may_drain()
 with cascaded check option;
 
--- note_drain: whoever drains is named by PostgreSQL.
+-- note_drain: record the role that drains; PostgreSQL provides it, so it cannot be forged.
 create or replace function pgtrickle_internal.note_drain() returns trigger
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -57,7 +57,7 @@ $$;
 create or replace trigger note_drain before insert on pgtrickle.pgt_drain
     for each row execute function pgtrickle_internal.note_drain();
 
--- check_may_drain: refuse, unless the caller may drain.
+-- check_may_drain: refuse unless the caller may drain.
 create or replace function pgtrickle_internal.check_may_drain() returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -70,9 +70,9 @@ begin
 end
 $$;
 
--- drain: let nothing new start, and wait up to `timeout_s` seconds until nothing runs; says whether that is
--- so. If not, it goes on draining all the same: ask is_drained, or drain again. In a transaction of the
--- caller it holds from the call on, and is undone if the transaction is.
+-- drain: stop new refreshes, and wait up to `timeout_s` seconds for running ones. Returns whether all have
+-- ended. If not, the database keeps draining: call is_drained, or drain again. In a transaction it takes effect
+-- with the call, and is undone on rollback.
 create or replace function pgtrickle.drain(timeout_s integer default 60) returns boolean
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -101,7 +101,7 @@ comment on function pgtrickle.drain(integer) is
     'Start no more refreshes, and wait up to timeout_s seconds for running ones; returns whether all have '
     'ended. Call it with SELECT. You must be able to act as the owner of the database or of pgtrickle.';
 
--- undrain: let refreshes start again. Again is harmless.
+-- undrain: let refreshes start again. Safe to run again.
 create or replace function pgtrickle.undrain() returns void
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -114,7 +114,7 @@ comment on function pgtrickle.undrain() is
     'Let refreshes start again after drain. Call it with SELECT. You must be able to act as the owner of '
     'the database or of pgtrickle.';
 
--- is_draining: whether somebody has drained the database, or waits in drain right now.
+-- is_draining: whether the database is drained, or a session is waiting in drain.
 create or replace function pgtrickle_internal.is_draining() returns boolean
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
@@ -122,7 +122,7 @@ as $$
         or exists (select from pgtrickle_internal.drain_locks() d where d.mode = 'ExclusiveLock')
 $$;
 
--- is_drained: whether the database is drained, and no refresh runs any more.
+-- is_drained: whether the database is drained and no refresh is running.
 create or replace function pgtrickle.is_drained() returns boolean
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
@@ -141,7 +141,7 @@ as $$
         and l.database = (select d.oid from pg_database d where d.datname = current_database())
 $$;
 
--- waits_for: what keeps a stream table from being refreshed, in words; null if nothing does.
+-- waits_for: why a stream table is not refreshed, in words; null if nothing prevents it.
 create or replace function pgtrickle.waits_for(id bigint) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -155,12 +155,12 @@ comment on function pgtrickle.waits_for(bigint) is
     'Why the stream table with this pgt_id is not being refreshed, in words; null if nothing prevents it. '
     'Call it with SELECT. Everyone may call it.';
 
--- check_waits_for_nothing: refuse a refresh that would wait for a person.
+-- check_waits_for_nothing: refuse a refresh that cannot start until someone acts.
 create or replace function pgtrickle_internal.check_waits_for_nothing(id bigint) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    -- triggers are created without anybody doing anything
+    -- triggers are created without any action
     if pgtrickle.waits_for(id) is distinct from pgtrickle_internal.waits_for_triggers(id) then
         raise exception '%', format('%s is not refreshed now: %s',
                 pgtrickle_internal.shown_name(id), pgtrickle.waits_for(id)) using

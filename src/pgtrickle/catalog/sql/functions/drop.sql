@@ -1,6 +1,6 @@
--- drop: the table goes as the caller, the rest as the sidecar's role once the table is gone.
+-- drop: drop the table as the caller, then remove everything else as the sidecar's role.
 
--- drop_stream_table: drop a stream table; with cascade, everything that depends on it as well.
+-- drop_stream_table: drop a stream table; with cascade, also everything that depends on it.
 create or replace function pgtrickle.drop_stream_table(name text, cascade boolean default false) returns void
 language plpgsql
 as $$
@@ -45,8 +45,8 @@ begin
 end
 $$;
 
--- may_forget: whether a stream table has lost its table, and the caller may act for who owned that. Its definition may
--- still be needed: a restore creates the table again.
+-- may_forget: whether a stream table has lost its table and the caller may act as the owner of that table. A
+-- restore may create the table again, so the definition may still be needed.
 create or replace function pgtrickle_internal.may_forget(id bigint) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -55,11 +55,12 @@ as $$
         and pgtrickle_internal.bound_relation(id) is null and not pgtrickle.is_copy()
 $$;
 
--- own_remains: the stream tables that whoever looks may remove the rest of; own_requests tells why it is a view.
+-- own_remains: stream tables without a table that the current role may remove. See own_requests for why this is a
+-- view.
 create or replace view pgtrickle_internal.own_remains with (security_barrier) as
 select s.pgt_id from pgtrickle.pgt_stream_tables s where pgtrickle_internal.may_forget(s.pgt_id);
 
--- forget: remove the rest of a stream table whose table is gone. Runs as the caller.
+-- forget: remove a stream table whose table no longer exists. Runs as the caller.
 create or replace function pgtrickle_internal.forget(id bigint) returns void
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -80,7 +81,7 @@ begin
 end
 $$;
 
--- remove_rest: with the row of a stream table goes all that the sidecar keeps for it.
+-- remove_rest: when the catalog row of a stream table is deleted, remove everything that the sidecar keeps for it.
 create or replace function pgtrickle_internal.remove_rest() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -91,7 +92,7 @@ declare
 begin
     perform pgtrickle_internal.drop_state(old.pgt_id);
     delete from pgtrickle.pgt_dependencies d where d.pgt_id = old.pgt_id;
-    -- a table that is busy now is released by the sidecar later
+    -- the sidecar releases a table that is busy now later
     perform pgtrickle_internal.release_source(source) from unnest(sources) source;
     return old;
 end
@@ -99,7 +100,7 @@ $$;
 create or replace trigger remove_rest before delete on pgtrickle.pgt_stream_tables
     for each row execute function pgtrickle_internal.remove_rest();
 
--- drop_state: drop what the sidecar keeps for a stream table; all of it is called <something>_<id>.
+-- drop_state: drop what the sidecar keeps for a stream table; everything is named <something>_<id>.
 create or replace function pgtrickle_internal.drop_state(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

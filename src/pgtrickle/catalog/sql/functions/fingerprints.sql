@@ -1,7 +1,7 @@
--- fingerprints: what a stream table relies on in its dependencies, as jsonb that can be compared part by
--- part. Only plain reads of the catalogs, so that inside a snapshot they describe that snapshot.
+-- fingerprints: what a stream table relies on in its dependencies, as jsonb that is compared part by part. Plain
+-- reads of the catalogs only, so inside a snapshot they describe that snapshot.
 
--- table_fingerprint: name, used columns, keys, partitions and row security; null if the table is gone.
+-- table_fingerprint: name, used columns, keys, partitions and row security; null if the table does not exist.
 create or replace function pgtrickle_internal.table_fingerprint(relation_id oid, numbers smallint[]) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -49,7 +49,7 @@ as $$
     where c.oid = relation_id
 $$;
 
--- function_fingerprint: name, body and rights of a function.
+-- function_fingerprint: name, body and privileges of a function.
 create or replace function pgtrickle_internal.function_fingerprint(function_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -65,7 +65,7 @@ as $$
     where p.oid = function_id
 $$;
 
--- fingerprint: of any dependency, by its type.
+-- fingerprint: the fingerprint of any dependency, by its type.
 create or replace function pgtrickle_internal.fingerprint(source_type text, source_id oid, numbers smallint[])
 returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp

@@ -1,8 +1,8 @@
--- gates: while a source is gated, the stream tables that read it, directly or through others, are not
--- refreshed. Its changes go on being captured. A refresh that has begun when the gate closes finishes.
--- Whoever may write to a source may gate it, and open the gate again.
+-- gates: while a source is gated, the stream tables that read it, directly or through others, are not refreshed.
+-- Its changes are still captured. A refresh that is running when the gate closes finishes. A role that may write
+-- to a source may gate and ungate it.
 
--- is_source: whether some stream table follows the rows of a relation.
+-- is_source: whether a stream table tracks the rows of a relation.
 create or replace function pgtrickle_internal.is_source(relation_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -10,7 +10,7 @@ as $$
         where d.source_relid = relation_id and d.source_type not in ('view', 'function'))
 $$;
 
--- source_named: the relation of that name, along the caller's search_path, which must be a source, or gated.
+-- source_named: the relation of that name, along the caller's search_path. It must be a source, or gated.
 create or replace function pgtrickle_internal.source_named(source text) returns oid
 language plpgsql stable
 as $$
@@ -40,14 +40,14 @@ begin
 end
 $$;
 
--- gate_source: let all that depends on a source wait. Again is harmless.
+-- gate_source: pause every stream table that depends on a source. Safe to run again.
 create or replace function pgtrickle.gate_source(source text) returns void
 language sql as $$ select pgtrickle_internal.close_gate(pgtrickle_internal.source_named(source)) $$;
 comment on function pgtrickle.gate_source(text) is
     'Pause every stream table that depends on this source, for example during a bulk load. Call it with '
     'SELECT. You need write access to the source.';
 
--- ungate_source: let all that depends on a source go on. Again is harmless.
+-- ungate_source: resume the stream tables that depend on a source. Safe to run again.
 create or replace function pgtrickle.ungate_source(source text) returns void
 language sql as $$ select pgtrickle_internal.open_gate(pgtrickle_internal.source_named(source)) $$;
 comment on function pgtrickle.ungate_source(text) is
@@ -60,12 +60,12 @@ language sql stable as $$
     select coalesce(pg_catalog.has_table_privilege(relation_id, 'INSERT, UPDATE, DELETE, TRUNCATE'), false)
 $$;
 
--- own_gates: the gates that whoever looks may close and open; own_requests tells why it is a view.
+-- own_gates: the gates that the current role may open and close. See own_requests for why this is a view.
 create or replace view pgtrickle_internal.own_gates with (security_barrier) as
 select g.source_relid, g.gated_by from pgtrickle.pgt_gates g where pgtrickle_internal.may_gate(g.source_relid)
 with cascaded check option;
 
--- note_gate: whoever closes a gate is named by PostgreSQL.
+-- note_gate: record the role that closes a gate; PostgreSQL provides it, so it cannot be forged.
 create or replace function pgtrickle_internal.note_gate() returns trigger
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -77,7 +77,7 @@ $$;
 create or replace trigger note_gate before insert on pgtrickle.pgt_gates
     for each row execute function pgtrickle_internal.note_gate();
 
--- tell_gates: let the sidecars know, and forget the gates of tables that are gone.
+-- tell_gates: notify the sidecars, and remove the gates of tables that no longer exist.
 create or replace function pgtrickle_internal.tell_gates() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -90,7 +90,7 @@ $$;
 create or replace trigger tell_gates after insert or delete on pgtrickle.pgt_gates
     for each row execute function pgtrickle_internal.tell_gates();
 
--- check_may_gate: refuse, unless the caller may write to the source.
+-- check_may_gate: refuse unless the caller may write to the source.
 create or replace function pgtrickle_internal.check_may_gate(relation_id oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -126,7 +126,7 @@ begin
 end
 $$;
 
--- gated_tables: the stream tables that wait, each with the gates it waits for.
+-- gated_tables: the stream tables that wait, each with the gates that it waits for.
 create or replace function pgtrickle_internal.gated_tables() returns table (pgt_id bigint, source_relid oid)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -152,7 +152,7 @@ as $$
     order by g.gated_at limit 1
 $$;
 
--- gated_sources: what is gated, since when, by whom, and which stream tables wait for it.
+-- gated_sources: the gated sources, since when and by whom, and the stream tables that wait for them.
 create or replace function pgtrickle.gated_sources() returns table (
     source_table text, source_oid oid, gated_at timestamptz, gated_by name, stream_tables text[])
 language sql stable set search_path = pg_catalog, pg_temp

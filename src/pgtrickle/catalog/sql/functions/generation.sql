@@ -1,8 +1,8 @@
--- generation: every sidecar is told which definitions have changed, whoever changed them.
+-- generation: record which definitions have changed, so that every sidecar notices.
 
--- raise_generation: a stream table is defined otherwise, or relies on other things, once this transaction
--- commits; null for any of them. A row for each, because a single counter would make everybody who defines
--- something wait for everybody else.
+-- raise_generation: record that the definition or the dependencies of a stream table change with this transaction;
+-- null stands for all stream tables. Each change is a row: a single counter would serialize all sessions that
+-- define stream tables.
 create or replace function pgtrickle_internal.raise_generation(id bigint) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$ insert into pgtrickle.pgt_generation (pgt_id) values (id) $$;
@@ -16,7 +16,7 @@ begin
 end
 $$;
 
--- Refreshes write to the same rows: what they move ahead (frontier, times) is no definition.
+-- Refreshes write to the same rows: what they update (frontier, times) is not part of the definition.
 create or replace trigger note_definition after insert or delete on pgtrickle.pgt_stream_tables
 for each row execute function pgtrickle_internal.note_definition();
 

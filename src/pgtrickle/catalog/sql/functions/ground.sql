@@ -1,9 +1,9 @@
 -- ground: what a stream table relies on, found and recorded when its query is analysed.
 
--- mentioned_objects: functions that the body of a function may call, types that it may use, and operators. PostgreSQL
--- does not record them for a body that is stored as text, so this is a superset: all functions with a name that stands
--- before a parenthesis, all types with a name that occurs, and all operators whose signs occur, also in comments and
--- strings. Operators of extensions are left out: nobody replaces them one by one.
+-- mentioned_objects: functions, types and operators that the body of a function may use. PostgreSQL does not
+-- record them for a body that is stored as text, so this is a superset: all functions whose name occurs before a
+-- parenthesis, all types whose name occurs, and all operators whose symbol occurs, also in comments and strings.
+-- Operators of extensions are left out: they are not replaced one by one.
 create or replace function pgtrickle_internal.mentioned_objects(function_id oid) returns table (classid oid, objid oid)
 language sql stable rows 3 set search_path = pg_catalog, pg_temp
 as $$
@@ -21,7 +21,7 @@ as $$
         select 'pg_proc'::regclass::oid, p.oid, p.pronamespace from words w join pg_proc p on p.proname = w.name
         where w.is_called and p.oid <> function_id
         union all
-        -- a row type may be named after the table; what a view computes is not read by naming its type
+        -- a row type has the name of its table; naming the type of a view does not read the view
         select 'pg_type'::regclass, t.oid, t.typnamespace from words w join pg_type t on t.typname = w.name
         left join pg_class c on c.oid = t.typrelid
         where t.typtype <> 'p' and coalesce(c.relkind in ('c', 'r', 'p', 'f'), true)
@@ -34,7 +34,7 @@ as $$
     where f.objid >= 16384 and n.nspname !~ '^pgtrickle(_|$)'
 $$;
 
--- ground_objects: everything that the query of a view relies on, with what its functions may call and use.
+-- ground_objects: everything that the query of a view relies on, including what its functions may call and use.
 create or replace function pgtrickle_internal.ground_objects(query_view oid, reader oid)
 returns table (classid oid, objid oid)
 language sql stable rows 20 set search_path = pg_catalog, pg_temp
@@ -52,8 +52,8 @@ as $$
     select r.classid, r.objid from reached r
 $$;
 
--- read_relations: the relations that a function reads. In a body that is stored as text these are names after
--- FROM, JOIN and the like that belong to a relation; what it executes as dynamic SQL stays unknown.
+-- read_relations: the relations that a function reads. In a body that is stored as text these are names of
+-- relations after FROM, JOIN and similar keywords; dynamic SQL is not covered.
 create or replace function pgtrickle_internal.read_relations(function_id oid) returns setof oid
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
@@ -76,8 +76,8 @@ as $$
     where p.oid = function_id and p.prosqlbody is null
 $$;
 
--- check_reading_functions: refuse a stream table whose recorded ground has a function that reads tables: their
--- changes would go unnoticed.
+-- check_reading_functions: refuse a stream table whose ground has a function that reads tables: changes of those
+-- tables would not be noticed.
 create or replace function pgtrickle_internal.check_reading_functions(id bigint) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -97,7 +97,7 @@ begin
 end
 $$;
 
--- searches_text: whether a function takes text apart for searching, or handles what comes of it.
+-- searches_text: whether a function parses text for searching, or takes or returns the result.
 create or replace function pgtrickle_internal.searches_text(function_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -105,7 +105,7 @@ as $$
             && (p.proargtypes::oid[] || p.prorettype) from pg_proc p where p.oid = function_id), false)
 $$;
 
--- uses_text_search: whether the body of a function may search text.
+-- uses_text_search: whether the body of a function may use text search.
 create or replace function pgtrickle_internal.uses_text_search(function_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -115,8 +115,8 @@ as $$
             where p.oid = function_id and pgtrickle_internal.searches_text(found[1]::oid))
 $$;
 
--- ground_of: everything that the query of a view relies on if it is the query of a stream table, as it is now.
--- One statement and so one snapshot: what is found and what is said of it belong together.
+-- ground_of: everything that the query of a view would rely on as the query of a stream table, in its current
+-- state. One statement, so one snapshot: the objects and their contents are consistent.
 create or replace function pgtrickle_internal.ground_of(id bigint, query_view oid, reader oid)
 returns table (kind text, object_id oid, detail text, name text, version bigint, content jsonb)
 language sql stable set search_path = pg_catalog, pg_temp
@@ -198,7 +198,7 @@ as $$
     from found f
 $$;
 
--- record_ground: remember what a stream table relies on, as it is now.
+-- record_ground: record what a stream table relies on, in its current state.
 create or replace function pgtrickle_internal.record_ground(id bigint, query_view oid, reader oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
@@ -209,8 +209,8 @@ as $$
     where s.pgt_id = record_ground.id;
 $$;
 
--- note_refused: also watch what the query of a stream table would rely on now that it is refused, in case it is the
--- cause: a partition or a table that was not part of it before, and the names that it reads.
+-- note_refused: also watch what the query of a stream table relies on now that it is refused, because that may be
+-- the cause: a partition or table that was not part of it before, and the names that it reads.
 create or replace function pgtrickle_internal.note_refused(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -223,7 +223,7 @@ begin
     begin
         query_view := pgtrickle_internal.view_of_stored(id);
     exception when others then
-        -- PostgreSQL itself cannot follow the query; what it names is watched already
+        -- PostgreSQL itself cannot resolve the query; the names in it are watched already
         return;
     end;
     insert into pgtrickle.pgt_ground (pgt_id, kind, object_id, detail, name, version, content)
@@ -235,8 +235,8 @@ begin
 end
 $$;
 
--- adopt_ground: record the ground of a stream table that was defined before there was one. What it relies on is
--- as it was analysed, or the dependencies tell otherwise.
+-- adopt_ground: record the ground of a stream table that was defined before grounds were recorded. What it relies
+-- on is unchanged since the analysis, or its dependencies differ.
 create or replace function pgtrickle_internal.adopt_ground(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -250,8 +250,8 @@ begin
 end
 $$;
 
--- intact_readers: the stream tables for which no trigger of a source, its partitions or children has changed
--- since it was recorded.
+-- intact_readers: the stream tables for which no trigger of a source, its partitions or children has changed since
+-- it was recorded.
 create or replace function pgtrickle_internal.intact_readers(source oid) returns bigint[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -262,9 +262,9 @@ as $$
             and g.content -> 'triggers' is distinct from pgtrickle_internal.capture_content(g.object_id, g.content -> 'roots'))
 $$;
 
--- note_own_triggers: we have replaced the triggers of a source ourselves, under a lock, without a gap. Where the
--- owner of the source will let them fire always, in this transaction, the rows are written in any case: that is
--- how note_enabled knows them.
+-- note_own_triggers: record that we replaced the triggers of a source ourselves, under a lock and without a gap.
+-- If the owner of the source will enable them ALWAYS in this transaction, the rows are written in any case:
+-- note_enabled recognizes them by that.
 create or replace function pgtrickle_internal.note_own_triggers(source oid, readers bigint[], is_owner boolean) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
@@ -276,8 +276,9 @@ as $$
             or is_owner and jsonb_path_exists(g.content, '$.triggers.*[1] ? (@ == "O")'))
 $$;
 
--- note_enabled: the owner of a stream table that is still to be loaded has let the triggers of its sources fire
--- always. That leaves no gap for itself, nor for those whose triggers this transaction has replaced before.
+-- note_enabled: record that the owner of a stream table that is not loaded yet has enabled the triggers of its
+-- sources ALWAYS. This leaves no gap for that stream table, nor for those whose triggers this transaction replaced
+-- before.
 create or replace function pgtrickle_internal.note_enabled(relation_id oid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -294,8 +295,8 @@ begin
 end
 $$;
 
--- restore_guard: create the trigger that refuses direct writes, where it is missing or switched off.
--- The owner may have written to the stream table meanwhile, so it is to be computed anew afterwards.
+-- restore_guard: create the trigger that refuses direct writes if it is missing or disabled. The owner may have
+-- written to the stream table in the meantime, so it must be recomputed afterwards.
 create or replace function pgtrickle_internal.restore_guard(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -312,7 +313,7 @@ begin
 end
 $$;
 
--- guard_always: let the guard fire under session_replication_role = replica too, where we may act for the owner.
+-- guard_always: let the guard fire under session_replication_role = replica too, if we may act as the owner.
 create or replace function pgtrickle_internal.guard_always(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,10 +1,10 @@
--- ground_content: what counts of an object that a stream table relies on, as jsonb that is compared part by part.
--- Only plain reads of the catalogs, so that inside a snapshot they describe that snapshot.
--- Where a gap leaves the same state behind (a trigger switched off and on, a partition detached and attached),
--- the xmin of the catalog row is part of the content: nothing else writes these rows.
+-- ground_content: the parts of an object that matter to a stream table, as jsonb that is compared part by part.
+-- Plain reads of the catalogs only, so inside a snapshot they describe that snapshot.
+-- If a gap leaves the same state behind (a trigger disabled and enabled, a partition detached and attached), the
+-- xmin of the catalog row is part of the content: nothing else writes these rows.
 
--- capture_content: the triggers of a relation that capture its rows for one of these sources, by name. A partition may
--- be a source itself, for other stream tables: their triggers come and go without leaving a gap here.
+-- capture_content: the triggers of a relation that capture its rows for one of these sources, by name. A partition
+-- can be a source of other stream tables: their triggers come and go without leaving a gap here.
 create or replace function pgtrickle_internal.capture_content(relation_id oid, roots jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -34,8 +34,8 @@ as $$
             where inhparent = relation_id))
 $$;
 
--- stored_content: what tells whether the rows of a relation were rewritten with other values. ALTER COLUMN TYPE
--- writes both a new file and the row of the column. VACUUM FULL, CLUSTER and TRUNCATE write a new file only; the
+-- stored_content: shows whether the rows of a relation were rewritten with other values. ALTER COLUMN TYPE writes
+-- both a new file and the catalog row of the column. VACUUM FULL, CLUSTER and TRUNCATE only write a new file; the
 -- first two also write the row of a column whose default was not stored in every row yet, once.
 create or replace function pgtrickle_internal.stored_content(relation_id oid, names name[]) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
@@ -46,7 +46,7 @@ as $$
             where a.attrelid = relation_id and a.attname = any (names) and a.attnum > 0 and not a.attisdropped))
 $$;
 
--- own_content: of a stream table itself.
+-- own_content: the content of the stream table itself.
 create or replace function pgtrickle_internal.own_content(relation_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -64,8 +64,8 @@ as $$
     from pg_class c where c.oid = relation_id
 $$;
 
--- source_content: of one of the sources `roots`, or of a partition or child of them, as far as the columns of these
--- names are used.
+-- source_content: the content of one of the sources `roots`, or of a partition or child of them. Only the columns
+-- with these names count.
 create or replace function pgtrickle_internal.source_content(relation_id oid, names name[], roots jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -77,8 +77,8 @@ as $$
     from pg_class c where c.oid = relation_id
 $$;
 
--- view_content: the names by which the columns of a view are read. What they are computed from, and with whose
--- rights, is compared as a dependency.
+-- view_content: the names of the columns of a view. What they are computed from, and with whose privileges, is
+-- compared as a dependency.
 create or replace function pgtrickle_internal.view_content(relation_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -87,9 +87,9 @@ as $$
     from pg_class c where c.oid = relation_id
 $$;
 
--- type_content: everything that decides what a value of the type is and how it is checked. Its name is in what was
--- compiled for the query. An attribute that was dropped and added again has another number, and no values.
--- A default and whether a constraint was validated do not: no value that is there changes with them.
+-- type_content: everything that determines the values of a type and how they are checked. Its name is part of what
+-- was compiled for the query. An attribute that was dropped and added again has another number, and no values.
+-- Defaults, and whether a constraint was validated, are left out: they change no existing value.
 create or replace function pgtrickle_internal.type_content(type_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -127,8 +127,8 @@ as $$
     from pg_opfamily f where f.oid = family_id
 $$;
 
--- collation_content: how a collation compares, and the versions that its library had and has.
--- Columns that only some versions of PostgreSQL have are found by name.
+-- collation_content: how a collation compares, and the recorded and current versions of its library. Columns that
+-- only some versions of PostgreSQL have are found by name.
 create or replace function pgtrickle_internal.collation_content(collation_id oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -137,8 +137,8 @@ as $$
     from pg_collation c where c.oid = collation_id
 $$;
 
--- conversions_content: casts, operators and operator classes that a query could come to use when it is parsed
--- again: those of its types, and operators of the names it uses.
+-- conversions_content: casts, operators and operator classes that a query could use when it is parsed again: those
+-- of its types, and operators of the names it uses.
 create or replace function pgtrickle_internal.conversions_content(types jsonb, operators jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -166,7 +166,7 @@ as $$
     where p.oid >= 16384
 $$;
 
--- text_search_content: how text is taken apart: configurations with the dictionaries of each kind of token, and the
+-- text_search_content: how text is parsed: configurations with the dictionaries of each token type, and the
 -- dictionaries with their options.
 create or replace function pgtrickle_internal.text_search_content() returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
@@ -180,7 +180,7 @@ as $$
                 order by d.oid), '')) from pg_ts_dict d))
 $$;
 
--- content_of: what an object is now, in the parts that `stored` has; null where it is gone.
+-- content_of: the current content of an object, with the parts that `stored` has; null if it does not exist.
 create or replace function pgtrickle_internal.content_of(kind text, object_id oid, detail text, stored jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -198,13 +198,13 @@ begin
         when 'names' then pgtrickle_internal.names_content(detail)
         when 'conversions' then pgtrickle_internal.conversions_content(stored -> 'types', stored -> 'operators')
         when 'text_search' then pgtrickle_internal.text_search_content()
-        -- roles are compared by the rights that they give
+        -- roles are compared by the privileges that they grant
         else stored
         end;
 end
 $$;
 
--- changed_ground: the objects whose content differs from what was recorded, with both.
+-- changed_ground: the objects whose content differs from the recorded one, with both contents.
 create or replace function pgtrickle_internal.changed_ground(id bigint)
 returns table (kind text, object_id oid, name text, stored jsonb, present jsonb)
 language sql stable set search_path = pg_catalog, pg_temp
@@ -216,7 +216,8 @@ as $$
     order by g.kind, g.object_id
 $$;
 
--- note_ground: what was compared means nothing to the stream table, so it is not compared again.
+-- note_ground: record the current versions after a comparison that found no relevant change, so that it is not
+-- repeated.
 create or replace function pgtrickle_internal.note_ground(id bigint) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
@@ -226,7 +227,8 @@ as $$
     where g.pgt_id = id and g.version is distinct from pgtrickle_internal.version_of(g.kind, g.object_id, g.detail)
 $$;
 
--- note_versions: what was compared stops the stream table; it is compared again when it changes again.
+-- note_versions: record the current versions after a comparison that stops the stream table; the next change
+-- triggers another comparison.
 create or replace function pgtrickle_internal.note_versions(id bigint) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,9 +1,9 @@
 -- ground_poll: which stream tables rely on catalog rows that were written since they were recorded.
 
--- ground_state: whether anything below these stream tables has another version than recorded, and the versions
--- of all that executes as it is now, whatever the snapshot: code, types, comparisons, and who inherits from whom.
--- A refresh asks in its snapshot, and again in the newest one before it commits. Planning takes twenty times as
--- long as asking, so the plan must serve for all ids.
+-- ground_state: whether anything that these stream tables rely on has another version than recorded, and the
+-- versions of everything that PostgreSQL executes in its current state whatever the snapshot: code, types,
+-- comparisons, inheritance. A refresh calls this in its snapshot, and again in the newest one before it commits.
+-- Planning takes twenty times as long as executing, so the plan must work for all ids.
 create or replace function pgtrickle_internal.ground_state(ids bigint[]) returns table (is_moved boolean, code bigint)
 language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
@@ -70,9 +70,9 @@ begin
 end
 $$;
 
--- moved_ground: the stream tables that rely on anything with another version than recorded, and those whose
--- ground was never recorded. Each object is asked about once, however many stream tables share it. Other joins
--- than nested loops would compute the versions of everything that is in the catalogs.
+-- moved_ground: the stream tables that rely on anything with another version than recorded, and those whose ground
+-- was never recorded. Each object is checked once, however many stream tables share it. Joins other than nested
+-- loops would compute the versions of everything in the catalogs.
 create or replace function pgtrickle_internal.moved_ground() returns setof bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp set enable_hashjoin = off set enable_mergejoin = off
 as $$
@@ -130,7 +130,8 @@ end
 $$;
 
 -- poll_ground: the same, unless no transaction has ended since the snapshot `seen`: then nothing can have changed.
--- Where roles or conversions have changed, which all stream tables share, those that do not care are settled here.
+-- If roles or conversions have changed, which all stream tables share, the stream tables that are not affected are
+-- settled here.
 create or replace function pgtrickle_internal.poll_ground(seen text) returns table (snapshot text, moved bigint[])
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -146,7 +147,8 @@ begin
 end
 $$;
 
--- settle_shared_ground: record the present version of what all stream tables share where it means nothing to them.
+-- settle_shared_ground: record the current version of what all stream tables share, for those that the change does
+-- not affect.
 create or replace function pgtrickle_internal.settle_shared_ground() returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,6 +1,8 @@
--- ground_rights: the rights that the sidecar itself needs. Those of the owner of a stream table are in rights.sql.
+-- ground_rights: the privileges that the sidecar itself needs. rights.sql has those of the owner of a stream
+-- table.
 
--- lost_own_rights: what the sidecar may not do any more to what a stream table reads, or to the table, in words.
+-- lost_own_rights: the privileges that the sidecar has lost on the sources of a stream table or on its table, in
+-- words.
 create or replace function pgtrickle_internal.lost_own_rights(id bigint) returns setof text
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$

@@ -1,12 +1,12 @@
 -- ground_versions: cheap hints whether the catalog rows of an object were written since they were recorded.
 -- A version is a hash of (xmin, ctid) of every row that belongs to the object. No later row can have the same
 -- pair: a row that the same transaction writes again has another ctid. VACUUM FULL, GRANT and the like change
--- versions too, so a different version only means that content must be compared.
--- Each function returns one row, or none where the object is gone. They have no search_path of their own, so
--- that PostgreSQL can inline them; whoever calls them sets it.
+-- versions too, so a different version only means that the content must be compared.
+-- Each function returns one row, or none if the object does not exist. They set no search_path, so that PostgreSQL
+-- can inline them; their callers set it.
 
--- own_version: of a stream table itself. Its first child and its first rule are marked in pg_class, becoming a
--- child is counted in pg_attribute; so three catalogs are enough for nearly all.
+-- own_version: the version of the stream table itself. pg_class marks its first child and its first rule, and
+-- pg_attribute counts its parents, so three catalogs are enough in nearly all cases.
 create or replace function pgtrickle_internal.own_version(relation_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
@@ -24,8 +24,9 @@ as $$
     from pg_class c where c.oid = relation_id
 $$;
 
--- subscriptions_version: of the subscriptions that write to a relation; null if there is none, or we may not know.
--- Not SQL: PostgreSQL checks the privileges of a whole statement, whether a part of it is executed or not.
+-- subscriptions_version: the version of the subscriptions that write to a relation; null if there is none, or we
+-- may not read them. Not SQL: PostgreSQL checks the privileges of a whole statement, whether a part of it is
+-- executed or not.
 create or replace function pgtrickle_internal.subscriptions_version(relation_id oid) returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -38,8 +39,8 @@ begin
 end
 $$;
 
--- source_ground_version: of a source, or of a partition or child of one: also its keys, its edges to parents and
--- children, and whether a subscription writes to it.
+-- source_ground_version: the version of a source, or of a partition or child of one: also its keys, its parents
+-- and children, and whether a subscription writes to it.
 create or replace function pgtrickle_internal.source_ground_version(relation_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
@@ -58,8 +59,8 @@ as $$
     from pg_class c where c.oid = relation_id
 $$;
 
--- edges_version: of the edges from a relation to its children alone. PostgreSQL plans with the newest edges
--- whatever the snapshot of the query.
+-- edges_version: the version of the inheritance from a relation to its children alone. PostgreSQL plans with the
+-- newest children whatever the snapshot of the query.
 create or replace function pgtrickle_internal.edges_version(relation_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
@@ -115,7 +116,7 @@ as $$
     from pg_opfamily f where f.oid = family_id
 $$;
 
--- collation_version: also the version that the library of the operating system has now.
+-- collation_version: also the current version of the operating system's library.
 create or replace function pgtrickle_internal.collation_version(collation_id oid) returns table (version bigint)
 language sql stable rows 1
 as $$
@@ -128,8 +129,8 @@ create or replace function pgtrickle_internal.schema_version(schema_id oid) retu
 language sql stable rows 1
 as $$ select hash_record_extended(row(n.xmin, n.ctid), 1) from pg_namespace n where n.oid = schema_id $$;
 
--- names_version: of all functions that are not built in and have one of these names, which stand on lines
--- of their own. One that is created, or comes from another schema, may fit a call better than the one that is meant.
+-- names_version: the version of all functions that are not built in and have one of these names, one name per
+-- line. A function that is created, or moved from another schema, may match a call better than the current one.
 create or replace function pgtrickle_internal.names_version(names text) returns table (version bigint)
 language sql stable rows 1
 as $$
@@ -138,7 +139,7 @@ as $$
     where p.oid >= 16384
 $$;
 
--- conversions_version: of all casts, operators and operator classes that are not built in.
+-- conversions_version: the version of all casts, operators and operator classes that are not built in.
 create or replace function pgtrickle_internal.conversions_version() returns table (version bigint)
 language sql stable rows 1
 as $$
@@ -150,7 +151,8 @@ as $$
             where c.oid >= 16384), 0)
 $$;
 
--- roles_version: of memberships and of the attributes that give rights. pg_authid is not for everybody.
+-- roles_version: the version of memberships and of the role attributes that grant privileges. Not every role may
+-- read pg_authid.
 create or replace function pgtrickle_internal.roles_version() returns table (version bigint)
 language sql stable rows 1
 as $$
@@ -159,7 +161,8 @@ as $$
             from pg_roles r), 0)
 $$;
 
--- text_search_version: of all configurations and dictionaries, also of built-in ones, which a superuser may alter.
+-- text_search_version: the version of all configurations and dictionaries, also of built-in ones, which a
+-- superuser may alter.
 create or replace function pgtrickle_internal.text_search_version() returns table (version bigint)
 language sql stable rows 1
 as $$
@@ -168,8 +171,8 @@ as $$
         # coalesce((select bit_xor(hash_record_extended(row(d.xmin, d.ctid), 3)) from pg_ts_dict d), 0)
 $$;
 
--- bindings_version: which relations have the names by which a query that was refused reads its sources. One that is
--- created or renamed may make it whole again.
+-- bindings_version: which relations have the names by which a refused query reads its sources. A relation that is
+-- created or renamed may make the query valid again.
 create or replace function pgtrickle_internal.bindings_version(id bigint) returns table (version bigint)
 language sql stable rows 1
 as $$
@@ -180,7 +183,7 @@ as $$
     where d.pgt_id = id and d.source_type <> 'function'
 $$;
 
--- version_of: the version that an object has now; null where it is gone, or other objects tell.
+-- version_of: the current version of an object; null if it does not exist, or if other objects cover it.
 create or replace function pgtrickle_internal.version_of(kind text, object_id oid, detail text) returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

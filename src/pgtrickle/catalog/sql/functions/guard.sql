@@ -1,6 +1,6 @@
--- guard: direct writes to a stream table are refused.
+-- guard: refuse direct writes to a stream table.
 
--- refuse_direct_write: lets only the sidecar write, and only while it applies a refresh.
+-- refuse_direct_write: let only the sidecar write, and only while it applies a refresh.
 create or replace function pgtrickle.refuse_direct_write() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -53,13 +53,13 @@ begin
 end
 $$;
 
--- match_columns: each column of a table as SQL whose value can be hashed, letter by letter where its
--- collation takes different texts for equal: which of them stands there is seen by readers.
+-- match_columns: each column of a table as an SQL expression whose value can be hashed. Where the collation treats
+-- different texts as equal, the expression compares them byte by byte: readers see which one is stored.
 create or replace function pgtrickle_internal.match_columns(relation_id oid) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select array_agg(case
-        -- their text depends on nothing else, and nobody but a superuser can define a cast for them
+        -- their text depends only on the value, and only a superuser can define a cast for them
         when not pgtrickle_internal.is_hashable(atttypid) and pgtrickle_internal.base_type(atttypid)::regtype = any (
                 '{json,xml,tsvector,tsquery,bit,varbit,jsonpath,pg_snapshot}'::regtype[])
             then format('(%I)::text', attname)
@@ -70,9 +70,9 @@ as $$
     where attrelid = relation_id and attnum > 0 and not attisdropped
 $$;
 
--- create_row_index: the index by which a refresh finds whole rows. Runs as the owner of the table.
--- Where a column cannot be part of an index, or hundreds of columns are more than PostgreSQL 17 and older can store
--- of an index, the table goes without; a refresh then reads it all.
+-- create_row_index: create the index by which a refresh finds whole rows. Runs as the owner of the table. If a
+-- column cannot be indexed, or there are more columns than PostgreSQL 17 and older can store of an index
+-- expression, the table gets no index and a refresh scans it.
 create or replace function pgtrickle_internal.create_row_index(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -4,10 +4,11 @@
 -- the identity of the database: the system identifier of the server, the OID of the database, the OID of a
 -- catalog table, and the transaction that wrote its first row (`marker`). A dump keeps none of them, a clone
 -- by CREATE DATABASE ... TEMPLATE has another OID, pg_upgrade makes another system identifier. A physical copy
--- keeps all of them, and with them all OIDs and transaction ids: it is a failover, and goes on. A server whose counter
--- of transactions was set back (pg_resetwal) is like another one: frontiers would hide what is written from now on.
+-- keeps all of them, and with them all OIDs and transaction ids: it is a failover, and work continues. A server whose
+-- transaction counter was set back (pg_resetwal) counts as another one: frontiers would hide what is written from
+-- now on.
 
--- system_identifier: that of the server; null where the caller may not call pg_control_system().
+-- system_identifier: the system identifier of the server; null if the caller may not call pg_control_system().
 create or replace function pgtrickle_internal.system_identifier() returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -18,8 +19,8 @@ exception when insufficient_privilege or undefined_function or feature_not_suppo
 end
 $$;
 
--- timeline: which line of history the server writes; null on a standby, or where the server does not say.
--- A standby that is promoted begins another one.
+-- timeline: the timeline of the server; null on a standby, or if the server does not show it. Promoting a standby
+-- starts a new timeline.
 create or replace function pgtrickle_internal.timeline() returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -33,7 +34,7 @@ exception when insufficient_privilege or undefined_function or feature_not_suppo
 end
 $$;
 
--- present_identity: the identity of the database as it is now.
+-- present_identity: the current identity of the database.
 create or replace function pgtrickle_internal.present_identity()
 returns table (system_identifier bigint, database_id oid, catalog_id oid, marker text)
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
@@ -43,7 +44,7 @@ as $$
     where d.datname = current_database() and v.version = 1
 $$;
 
--- has_moved: whether the identity of the database is not the one that is stored.
+-- has_moved: whether the identity of the database differs from the stored one.
 create or replace function pgtrickle_internal.has_moved() returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -55,7 +56,7 @@ as $$
 $$;
 
 -- is_copy: whether the catalog came here with a dump, a clone or an upgrade, and has not been repaired since.
--- Where there are no stream tables there is nothing to repair: the first one adopts the new identity.
+-- Without stream tables there is nothing to repair: the first one adopts the new identity.
 create or replace function pgtrickle.is_copy() returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -92,7 +93,7 @@ as $$
         bound_at = excluded.bound_at, seen_xid = excluded.seen_xid
 $$;
 
--- note_counter: store how far the server has counted transactions, from time to time: an idle server stays idle.
+-- note_counter: store the transaction counter of the server, but not often: an idle server stays idle.
 create or replace function pgtrickle_internal.note_counter() returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
@@ -102,7 +103,7 @@ as $$
         and not pgtrickle_internal.has_moved()
 $$;
 
--- settle_identity: before the first stream table of an empty installation, adopt the identity it finds.
+-- settle_identity: before the first stream table of an empty installation is created, adopt the current identity.
 create or replace function pgtrickle_internal.settle_identity() returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -114,8 +115,8 @@ begin
 end
 $$;
 
--- installation: the version of the catalog, whether this is a copy, and the server that answers, as one text.
--- A sidecar compares it at every tick and every claim: the address that it has may lead elsewhere now.
+-- installation: the version of the catalog, whether this is a copy, and the server, as one text. A sidecar
+-- compares it at every poll and every claim: its address may lead to another server now.
 create or replace function pgtrickle_internal.installation() returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -125,7 +126,7 @@ as $$
             coalesce(pgtrickle_internal.timeline(), '-')) from pgtrickle_internal.present_identity() p))
 $$;
 
--- is_guarded: whether a table has the trigger that pgtrickle gives to its stream tables.
+-- is_guarded: whether a table has the trigger that pgtrickle adds to its stream tables.
 create or replace function pgtrickle_internal.is_guarded(relation_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -135,8 +136,8 @@ as $$
             and p.pronamespace in ('pgtrickle'::regnamespace, 'pgtrickle_internal'::regnamespace) and p.proname = 'refuse_direct_write')
 $$;
 
--- bound_relation: the table of a stream table, if it is certain that it is its table; otherwise null.
--- Its OID must be that of a table with its name, or with our guard, and not come from another database.
+-- bound_relation: the table of a stream table if that is certain, otherwise null. The table must have its OID, and
+-- its name or our guard, and the OID must not come from another database.
 create or replace function pgtrickle_internal.bound_relation(id bigint) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -148,7 +149,7 @@ as $$
         and not pgtrickle.is_copy()
 $$;
 
--- named_relation: the table that has the name of a stream table now, whatever it is; null if there is none.
+-- named_relation: the table that currently has the name of a stream table, whatever it is; null if there is none.
 create or replace function pgtrickle_internal.named_relation(id bigint) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -159,7 +160,7 @@ as $$
     where s.pgt_id = id
 $$;
 
--- shown_name: a stream table as messages name it: as its table is called now, or as it was when last seen.
+-- shown_name: the name of a stream table for messages: the current name of its table, or the last known one.
 create or replace function pgtrickle_internal.shown_name(id bigint) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,6 +1,6 @@
--- names: how the functions read and write names.
+-- names: parse and print the names of relations.
 
--- The schema of helpers may have been dropped. Nobody else may own it: they could replace what is in it.
+-- The schema of helpers may have been dropped. No other role may own it, because it could replace the functions.
 do $$
 begin
     if to_regnamespace('pgtrickle_internal') is null then
@@ -12,7 +12,7 @@ begin
 end
 $$;
 
--- sidecar_role: the role that owns the schemas, for whom the sidecar runs.
+-- sidecar_role: the role that owns the schemas and that the sidecar acts as.
 create or replace function pgtrickle.sidecar_role() returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select nspowner from pg_namespace where nspname = 'pgtrickle' $$;
@@ -20,7 +20,7 @@ comment on function pgtrickle.sidecar_role() is
     'The role that owns pgtrickle and that the sidecar acts as. Call it with SELECT. Everyone may call '
     'it.';
 
--- may_act_as: whether the caller may act as a role. From PostgreSQL 16 on a member may be one without any right to.
+-- may_act_as: whether the caller may act as a role. Since PostgreSQL 16, membership alone does not imply that.
 create or replace function pgtrickle_internal.may_act_as(role_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -28,7 +28,7 @@ as $$
         case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end)
 $$;
 
--- printed: the name of a relation as one writes it in SQL, always with its schema.
+-- printed: the name of a relation as written in SQL, always with its schema.
 create or replace function pgtrickle_internal.printed(relation oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -37,8 +37,7 @@ as $$
     where c.oid = relation
 $$;
 
--- name_parts: the parts of 'name' or 'schema.name', quoted the way SQL quotes.
--- Raises 42602 for anything else.
+-- name_parts: the parts of 'name' or 'schema.name', quoted as in SQL. Raises 42602 for anything else.
 create or replace function pgtrickle_internal.name_parts(given text) returns text[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -62,8 +61,8 @@ begin
 end
 $$;
 
--- new_name: schema and name of a table to be created; without a schema, where the caller creates tables.
--- Runs as the caller, under the caller's search_path.
+-- new_name: schema and name of a table to be created; without a schema, the one in which the caller creates
+-- tables. Runs as the caller, under the caller's search_path.
 create or replace function pgtrickle_internal.new_name(given text) returns text[]
 language plpgsql stable
 as $$
@@ -82,9 +81,9 @@ begin
 end
 $$;
 
--- find_stream_table: the id of a stream table, or null. A bare name is resolved by the caller's search_path.
--- A stream table whose table was dropped is still found by the name it had.
--- Others may have chosen what is found along the search_path, so every operator is written in full.
+-- find_stream_table: the id of a stream table, or null. A bare name is resolved along the caller's search_path. A
+-- stream table whose table was dropped is still found by its last name. Other roles may control what the
+-- search_path leads to, so every operator is qualified.
 create or replace function pgtrickle_internal.find_stream_table(given text) returns bigint
 language plpgsql stable
 as $$
@@ -112,7 +111,7 @@ begin
 end
 $$;
 
--- stream_table: like find_stream_table, but there must be one.
+-- stream_table: like find_stream_table, but raises an error if there is none.
 create or replace function pgtrickle_internal.stream_table(given text) returns bigint
 language plpgsql stable
 as $$

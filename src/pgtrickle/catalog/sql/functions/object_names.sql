@@ -1,6 +1,6 @@
--- object_names: values such as regclass hold the OID of an object, and print its name as it is now, with its schema
--- where the reader's search_path leads elsewhere. A stored text would go stale with a rename and depends on the
--- session, so a query may carry such values, compare and store them, but not print or parse them.
+-- object_names: values such as regclass hold the OID of an object and print its current name, with its schema if
+-- the reader's search_path does not lead to it. A stored text would be outdated by a rename and depends on the
+-- session. So a query may carry, compare and store such values, but not print or parse them.
 
 -- name_types: the types whose values print as names of objects.
 create or replace function pgtrickle_internal.name_types() returns oid[]
@@ -10,7 +10,7 @@ as $$
         regcollation}'::regtype[]::oid[]
 $$;
 
--- holds_names: whether a query handles values that print as names, on their own, in an array, in a domain or in a row.
+-- holds_names: whether a query uses values that print as names: alone, in an array, in a domain or in a row.
 -- pg_typeof returns one; the names of built-in types are the same in every session.
 create or replace function pgtrickle_internal.holds_names(query_view oid, reader oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
@@ -34,8 +34,9 @@ as $$
         where array[t.oid, e.oid, e.typelem, e.typbasetype] && pgtrickle_internal.name_types())
 $$;
 
--- converts_values: what in a query turns values of any type into text, JSON or XML, or text into names of objects.
--- Built-in functions that call the output function of their argument are stable, since that function may be.
+-- converts_values: the parts of a query that convert values of any type to text, JSON or XML, or text to names of
+-- objects. Built-in functions that call the output function of their argument are stable, because that function
+-- may be.
 create or replace function pgtrickle_internal.converts_values(query_view oid, reader oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$

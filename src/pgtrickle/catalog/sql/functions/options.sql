@@ -1,4 +1,4 @@
--- options: what a user may ask for, checked. All raise 22023 with the value that is wrong.
+-- options: check the options of a stream table. All functions raise 22023 with the invalid value.
 
 -- schedule_seconds: the interval of a schedule in seconds; null for cron, 'calculated' and 'manual' (or null).
 create or replace function pgtrickle_internal.schedule_seconds(schedule text) returns double precision
@@ -35,7 +35,7 @@ begin
 end
 $$;
 
--- one_of: the value as the catalog writes it, if it is one of those allowed.
+-- one_of: the value in the spelling of the catalog, if it is one of those allowed.
 create or replace function pgtrickle_internal.one_of(option text, value text, allowed text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -52,7 +52,7 @@ begin
 end
 $$;
 
--- timeout_seconds: a length of time in seconds; 0 for 'none', -1 for 'default', null where nothing is asked for.
+-- timeout_seconds: a duration in seconds; 0 for 'none', -1 for 'default', null if the option is not given.
 create or replace function pgtrickle_internal.timeout_seconds(option text, value text) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -85,7 +85,7 @@ begin
 end
 $$;
 
--- options: everything asked for, checked, as the catalog stores it; what is null was not asked for.
+-- options: all options, checked, as the catalog stores them; null means not given.
 create or replace function pgtrickle_internal.options(
     schedule text, refresh_mode text, initialize boolean, diamond_consistency text,
     diamond_schedule_policy text, cdc_mode text, append_only boolean, pooler_compatibility_mode boolean,
@@ -118,8 +118,8 @@ begin
 end
 $$;
 
--- session_settings: what the meaning of a query depends on, as it is in the caller's session.
--- The names are fixed here; the sidecar applies no others (postgres/settings.py has the same list).
+-- session_settings: the settings of the caller's session that determine the meaning of a query. The names are
+-- fixed here; the sidecar applies no others (postgres/settings.py has the same list).
 create or replace function pgtrickle_internal.session_settings() returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,6 +1,6 @@
--- reanalyse: look at the query of a stream table again, after something it relies on has changed.
--- Run by the sidecar, as its own role, in a transaction of its own. Raises if the query cannot be
--- followed any more; otherwise dependencies, buffers and triggers fit it again, and it is to be reloaded.
+-- reanalyse: analyse the query of a stream table again after something that it relies on has changed. The sidecar
+-- runs it as its own role, in a separate transaction. Raises an error if the query can no longer be tracked;
+-- otherwise it updates dependencies, buffers and triggers, and marks the stream table for a reload.
 create or replace function pgtrickle_internal.reanalyse(id bigint, reason text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -26,7 +26,7 @@ end
 $$;
 
 -- repair_sources_of: create the triggers that the sources of a stream table lack, and replace those that are
--- switched off or of the wrong level. Stream tables that had lost nothing are told that we did it.
+-- disabled or of the wrong level. For stream tables that missed nothing it records that we changed the triggers.
 create or replace function pgtrickle_internal.repair_sources_of(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -47,16 +47,16 @@ begin
 end
 $$;
 
--- check_constants: refuse to parse a query where that alone would run code of others. PostgreSQL reads the constants
--- of a query while it parses it, and values in an array or a composite type pass the checks of their domains then.
--- The types are found by the text, which has every cast in full: in a copy, nothing else is known of them yet.
+-- check_constants: refuse to parse a query if parsing alone would run untrusted code. PostgreSQL evaluates
+-- constants while it parses a query; values in an array or a composite type then pass the checks of their domains.
+-- The types are found by the text, which has every cast in full: in a copy, nothing else is known about them yet.
 create or replace function pgtrickle_internal.check_constants(query text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     untrusted oid;
 begin
-    -- most queries have no constant of a type that is not built in
+    -- most queries only have constants of built-in types
     if query !~ '::(?:"|[^"[:space:]()'',]*[.])' then
         return;
     end if;
@@ -90,7 +90,8 @@ begin
 end
 $$;
 
--- changed_dependencies: what a stream table relied on, and what is there now (null: gone).
+-- changed_dependencies: the dependencies that differ from what was recorded, with both states; null if one no
+-- longer exists.
 create or replace function pgtrickle_internal.changed_dependencies(id bigint)
 returns table (source_type text, source_relid oid, source_name text, stored jsonb, present jsonb)
 language sql stable set search_path = pg_catalog, pg_temp

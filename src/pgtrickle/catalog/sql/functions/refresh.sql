@@ -1,7 +1,7 @@
--- refresh: asking the sidecar for a refresh, and waiting for its answer.
+-- refresh: request a refresh from the sidecar, and wait for its answer.
 
--- check_may_refresh: refuse, unless the caller is the owner of the stream table, and nothing keeps it from
--- being refreshed. Runs as the caller.
+-- check_may_refresh: refuse unless the caller is the owner of the stream table and nothing prevents a refresh.
+-- Runs as the caller.
 create or replace function pgtrickle_internal.check_may_refresh(id bigint) returns void
 language plpgsql stable
 as $$
@@ -19,23 +19,24 @@ begin
 end
 $$;
 
--- may_refresh: whether the caller may act for the owner of a stream table; in a copy its id is that of another table.
+-- may_refresh: whether the caller may act as the owner of a stream table; in a copy its id belongs to another
+-- table.
 create or replace function pgtrickle_internal.may_refresh(id bigint) returns boolean
 language sql stable as $$
     select exists (select from pgtrickle.pgt_stream_tables s join pg_catalog.pg_class c on c.oid = s.pgt_relid
         where s.pgt_id = id and pg_catalog.pg_has_role(c.relowner, 'USAGE') and not pgtrickle.is_copy())
 $$;
 
--- own_requests: the requests for stream tables that whoever looks may refresh. A view checks the role that is
--- current where it is used; a function that runs as the sidecar's role would know only who has logged in,
--- and code of others that runs in that session would be taken for them.
+-- own_requests: the requests for stream tables that the current role may refresh. A view checks the role that is
+-- current where it is used. A function that runs as the sidecar's role would only know the session user, and other
+-- code that runs in that session would get the rights of that user.
 create or replace view pgtrickle_internal.own_requests with (security_barrier) as
 select r.request_id, r.pgt_id, r.answered_at, r.error_message
 from pgtrickle.pgt_refresh_requests r
 where pgtrickle_internal.may_refresh(r.pgt_id) or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE')
 with cascaded check option;
 
--- request_refresh: note that a refresh is wanted; the sidecar sees it after the commit.
+-- request_refresh: record a request for a refresh; the sidecar sees it after the commit.
 create or replace function pgtrickle_internal.request_refresh(id bigint) returns bigint
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -52,8 +53,8 @@ begin
 end
 $$;
 
--- answer_to: how a request was answered: null if not yet, '' for well, or the error. For those who may refresh
--- the stream table: an error may quote its data.
+-- answer_to: the answer to a request: null if there is none yet, '' for success, or the error message. Only for
+-- roles that may refresh the stream table: an error may quote its data.
 create or replace function pgtrickle_internal.answer_to(request bigint) returns text
 language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -75,7 +76,7 @@ begin
 end
 $$;
 
--- refresh_and_wait: ask for a refresh, commit, and wait until it is done. Raises the sidecar's error.
+-- refresh_and_wait: request a refresh, commit, and wait until it is done. Raises the sidecar's error.
 create or replace procedure pgtrickle.refresh_and_wait(name text, timeout interval default '60 s')
 language plpgsql
 as $$
@@ -124,13 +125,13 @@ comment on procedure pgtrickle.create_stream_table_and_wait(text, text, text, te
     'Create a stream table, commit, and wait until it is loaded. Call it with CALL, outside a transaction '
     'block. Needs the same rights as create_stream_table.';
 
--- refresh_lock: the class of the advisory locks that say "somebody waits for a refresh of this id".
+-- refresh_lock: the class of the advisory locks that say "a session waits for a refresh of this id".
 create or replace function pgtrickle_internal.refresh_lock() returns integer
 language sql immutable as $$ select 1885828210 $$;
 
--- refresh_stream_table: refresh and wait inside the caller's transaction. The sidecar cannot see what
--- this transaction has not committed, so it finds the wish in pg_locks, and what the transaction itself
--- has changed is not part of the refresh.
+-- refresh_stream_table: refresh and wait inside the caller's transaction. The sidecar cannot see what this
+-- transaction has not committed, so it finds the request in pg_locks. Changes that the transaction itself made are
+-- not part of the refresh.
 create or replace function pgtrickle.refresh_stream_table(name text) returns void
 language plpgsql
 as $$
@@ -175,7 +176,7 @@ language sql as $$ select pgtrickle.refresh_stream_table(stream_table_name) $$;
 comment on function pgtrickle.manual_refresh(text) is
     'The same as refresh_stream_table. Call it with SELECT. You must own the stream table.';
 
--- is_refreshed_since: whether a stream table has followed everything that a snapshot sees.
+-- is_refreshed_since: whether a stream table includes everything that a snapshot sees.
 create or replace function pgtrickle_internal.is_refreshed_since(id bigint, moment pg_snapshot) returns boolean
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
@@ -189,7 +190,7 @@ as $$
     limit 1
 $$;
 
--- failure_since: the error of a refresh that began after this time, for the owner who waits for it.
+-- failure_since: the error of a refresh that started after this time, for the owner who waits for it.
 create or replace function pgtrickle_internal.failure_since(id bigint, moment timestamptz) returns text
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$

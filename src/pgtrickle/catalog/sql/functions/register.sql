@@ -1,10 +1,10 @@
 -- register: what a stream table needs beyond the rights of its creator: catalog rows, buffers, triggers.
--- The functions with SECURITY DEFINER may be called by anybody, with anything. So they trust nothing
--- they are told: the query comes from a view that PostgreSQL parsed, every privilege is checked for the
--- owner of the table, and only who owns the table can have left the proof of it.
+-- Every role can call the SECURITY DEFINER functions, with any arguments. So they do not trust their arguments:
+-- the query comes from a view that PostgreSQL parsed, every privilege is checked for the owner of the table, and
+-- only that owner can have left the proof of ownership.
 
--- prove_ownership: show that the caller owns a stream table, in a way that others cannot.
--- Runs as the caller: only the owner of a table may comment on its triggers.
+-- prove_ownership: prove that the caller owns a stream table, in a way that no other role can. Runs as the caller:
+-- only the owner of a table may comment on its triggers.
 create or replace function pgtrickle_internal.prove_ownership(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -27,9 +27,9 @@ exception
 end
 $$;
 
--- check_ownership: refuse, unless the owner of the table has proved it in this transaction, for this call.
--- A proof serves once: code of others that runs later in the same transaction must not profit from it. It must also
--- have been written since this transaction began: a former owner could have left one for a transaction to come.
+-- check_ownership: refuse unless the owner of the table has proved ownership in this transaction, for this call. A
+-- proof can be used once: untrusted code that runs later in the same transaction must not benefit from it. It must
+-- also have been written in this transaction: a former owner could have left one for a later transaction.
 create or replace function pgtrickle_internal.check_ownership(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -94,7 +94,7 @@ begin
             where a.attrelid = d.source_relid and a.attname = any (d.columns_used) order by a.attnum) as numbers
         from pgtrickle.pgt_dependencies d
         where d.pgt_id = adopt_query.id and d.source_type not in ('view', 'function')
-        -- always in the same order, so that two of us cannot wait for each other
+        -- always in the same order, to avoid deadlocks
         order by d.source_relid
     loop
         if source.is_captured then
@@ -176,7 +176,7 @@ begin
 end
 $$;
 
--- check_view: refuse a view that is not a query of this session, made by the owner of the table.
+-- check_view: refuse a view that the owner of the table did not create in this session.
 create or replace function pgtrickle_internal.check_view(query_view oid, relation_id oid) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -192,7 +192,7 @@ begin
 end
 $$;
 
--- register: enter a new, empty table as a stream table. What the sidecar will execute, it finds out itself.
+-- register: record a new, empty table as a stream table. The sidecar derives from the view what it will execute.
 -- `path` is the search_path of the caller; it only decides which functions are refused.
 create or replace function pgtrickle_internal.register(query_view oid, relation_id oid, options jsonb, path name[])
 returns bigint
@@ -222,14 +222,14 @@ begin
 end
 $$;
 
--- store_options: write what was asked for; null leaves a value as it is.
+-- store_options: store options; null leaves an option unchanged.
 create or replace function pgtrickle_internal.store_options(id bigint, options jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     o pgtrickle.pgt_stream_tables;
 begin
-    -- checked again: whoever calls us may have skipped the checks
+    -- check again: the caller may have skipped the checks
     options := pgtrickle_internal.options(options ->> 'schedule', options ->> 'refresh_mode',
         (options ->> 'initialize')::boolean, options ->> 'diamond_consistency',
         options ->> 'diamond_schedule_policy', options ->> 'cdc_mode', (options ->> 'append_only')::boolean,

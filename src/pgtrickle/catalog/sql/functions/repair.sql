@@ -1,11 +1,11 @@
--- repair: getting out of trouble. In a copy everything is bound anew by name; elsewhere what is broken is mended.
+-- repair: in a copy, bind everything by name again; in an original database, repair what is broken.
 
--- nobody: an OID that no relation has, for what is not bound; another one for each number.
+-- nobody: an OID that no relation has, for objects that are not bound; a different one for each number.
 create or replace function pgtrickle_internal.nobody(number bigint) returns oid
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$ select (4294967295 - number)::oid $$;
 
--- repair: bind a copy anew, or mend what is broken; says in sentences what was done. Safe to run again.
+-- repair: bind a copy again, or repair what is broken. Returns sentences that say what was done. Safe to run again.
 -- It acts as the sidecar's role, so the caller must be a member of it. The last part runs as the caller: only the
 -- owner of a table may let its triggers fire for replicated writes.
 create or replace function pgtrickle.repair() returns setof text
@@ -23,7 +23,7 @@ begin
             errcode = 'insufficient_privilege',
             hint = format('Connect as %I, or repair your own stream table: pgtrickle.repair_stream_table(name).', owner);
     end if;
-    -- before anything is bound anew: which sources have triggers that fire for replicated writes
+    -- read this first, because binding changes it: which sources have triggers that fire for replicated writes
     replicated := array(select distinct format('%I.%I', d.source_schema, d.source_name)
         from pgtrickle.pgt_sources s join pgtrickle.pgt_dependencies d on d.source_relid = s.source_relid
         where s.is_always and d.source_type not in ('view', 'function'));
@@ -53,12 +53,12 @@ comment on function pgtrickle.repair() is
     'Bind a copied database to its own tables, or repair triggers, buffers and guards; returns what it '
     'did. Call it with SELECT * FROM. You must be a member of the role that owns pgtrickle.';
 
--- mend_all: all of it that the sidecar's role does.
+-- mend_all: the part of a repair that runs as the sidecar's role.
 create or replace function pgtrickle_internal.mend_all() returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-    -- not beside an installation, nor beside another repair
+    -- not at the same time as an installation or another repair
     perform pg_advisory_xact_lock(hashtext('pgtrickle install'));
     if pgtrickle.is_copy() then
         return query select b.sentence from pgtrickle_internal.bind_copy() b(sentence);
@@ -74,7 +74,8 @@ begin
 end
 $$;
 
--- forget_original: remove all that only the other database can use: its buffers, triggers, transaction ids, OIDs.
+-- forget_original: remove everything that is only valid in the original database: buffers, triggers, transaction
+-- ids, OIDs.
 create or replace function pgtrickle_internal.forget_original(reason text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
 as $$
@@ -107,7 +108,7 @@ begin
     update pgtrickle.pgt_refresh_requests r
     set answered_at = clock_timestamp(), error_message = 'the request was made in another database'
     where r.answered_at is null;
-    -- names stay, for whoever asks what a stream table reads
+    -- keep the names: list_sources shows them
     relied_on := array(select d from pgtrickle.pgt_dependencies d);
     delete from pgtrickle.pgt_dependencies;
     insert into pgtrickle.pgt_dependencies (pgt_id, source_type, source_relid, source_schema, source_name,
@@ -115,7 +116,7 @@ begin
     select d.pgt_id, d.source_type, pgtrickle_internal.nobody(1000000000 + row_number() over ()), d.source_schema,
         d.source_name, d.columns_used, d.schema_fingerprint, d.cdc_mode
     from unnest(relied_on) d;
-    -- what was loaded is to be loaded again, also where the first load waits for a person
+    -- reload what was loaded, also if the stream table was created with initialize => false
     update pgtrickle.pgt_stream_tables s set
         pgt_relid = pgtrickle_internal.nobody(s.pgt_id), pgt_owner = pgtrickle.sidecar_role(),
         status = case s.status when 'SUSPENDED' then s.status else 'INITIALIZING' end,
@@ -125,7 +126,7 @@ begin
 end
 $$;
 
--- bind_copy: make this database an installation of its own: every stream table and source is found by name.
+-- bind_copy: make this database an installation of its own: find every stream table and source by name.
 create or replace function pgtrickle_internal.bind_copy() returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -171,8 +172,8 @@ begin
 end
 $$;
 
--- bind_sources: find what a stream table reads by name, capture it, and have the stream table loaded anew.
--- What is wrong with one stream table does not keep the others from being repaired.
+-- bind_sources: find the sources of a stream table by name, capture them, and mark the stream table for a reload.
+-- An error in one stream table does not stop the repair of the others.
 create or replace function pgtrickle_internal.bind_sources(id bigint, reason text) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -200,7 +201,8 @@ begin
 end
 $$;
 
--- mark_unbound: a stream table whose table is not there, or cannot be told from somebody else's.
+-- mark_unbound: mark a stream table whose table does not exist, or cannot be distinguished from another table of
+-- that name.
 create or replace function pgtrickle_internal.mark_unbound(id bigint) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -220,7 +222,7 @@ begin
 end
 $$;
 
--- mend_broken: repair what is broken in an installation that is where it was made.
+-- mend_broken: repair what is broken in an original installation.
 create or replace function pgtrickle_internal.mend_broken() returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -240,7 +242,7 @@ begin
             or s.consecutive_errors > 0 or not pgtrickle_internal.is_guarded(s.pgt_relid)
         order by 1
     loop
-        -- a refresh may hold it for long, and others must not wait for us meanwhile
+        -- a refresh may hold it for long, and other sessions must not wait for us in the meantime
         perform from pgtrickle.pgt_stream_tables s where s.pgt_id = broken.pgt_id for no key update skip locked;
         if not found then
             return next format('%s is being refreshed now. If that fails, run the repair again.',
@@ -272,7 +274,7 @@ begin
 end
 $$;
 
--- bind_table: let a stream table have another table, which holds no rows that we know. Runs as the sidecar's role.
+-- bind_table: bind a stream table to another table, whose rows are unknown. Runs as the sidecar's role.
 create or replace function pgtrickle_internal.bind_table(id bigint, relation_id oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
@@ -284,8 +286,8 @@ as $$
     where s.pgt_id = id and c.oid = relation_id
 $$;
 
--- repair_stream_table: bind a stream table and what it reads anew by name, and have its rows loaded anew, once.
--- Runs as the caller, who must own the table. Missing triggers of its sources come with the load.
+-- repair_stream_table: bind a stream table and its sources by name again, and reload its rows once. Runs as the
+-- caller, who must own the table. The load also creates missing triggers on its sources.
 create or replace function pgtrickle.repair_stream_table(name text) returns text
 language plpgsql
 as $$
@@ -309,7 +311,7 @@ comment on function pgtrickle.repair_stream_table(text) is
     'Bind a stream table and its sources by name again, and reload its rows. Call it with SELECT. You '
     'must own the stream table.';
 
--- own_guard: give a table the guard of a stream table, and the sidecar its rights, as the owner of the table.
+-- own_guard: as the owner of a table, create the guard of a stream table and grant the sidecar its privileges.
 create or replace function pgtrickle_internal.own_guard(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -323,7 +325,8 @@ begin
 end
 $$;
 
--- ask_for_repair: what repair_stream_table does beyond the rights of the owner, who has proved to be that.
+-- ask_for_repair: the part of repair_stream_table that needs more than the rights of the owner, who has proved
+-- ownership.
 create or replace function pgtrickle_internal.ask_for_repair(relation_id oid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -332,8 +335,8 @@ declare
     id bigint := (select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id);
 begin
     if id is null then
-        -- a stream table that has lost its table, under the name that it had; the check comes after, so that the
-        -- proof of ownership is stored with it, and serves once
+        -- a stream table that has lost its table, by its last name; check ownership afterwards, so that the proof is
+        -- stored with it and can be used only once
         id := (select s.pgt_id from pgtrickle.pgt_stream_tables s
             where pgtrickle_internal.named_relation(s.pgt_id) = relation_id and pgtrickle_internal.bound_relation(s.pgt_id) is null);
         reason := 'its table was created again';
@@ -353,8 +356,9 @@ begin
 end
 $$;
 
--- note_repair: write down that a stream table did not hold what it should, and have it loaded anew, unless its
--- owner wants it to stop. `problems` quotes rows; `reason` may be read by everybody. Its number is returned.
+-- note_repair: record that a stream table did not hold the correct rows, and mark it for a reload, unless its
+-- owner wants it to stop. `problems` quotes rows; `reason` is visible to every role. Returns the number of the
+-- repair.
 create or replace function pgtrickle_internal.note_repair(id bigint, cause text, reason text, found_by text, problems text[])
 returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -375,7 +379,7 @@ begin
 end
 $$;
 
--- visible_repairs: every self-repair; the rows that differed are for those who may act for the owner.
+-- visible_repairs: every repair. Only roles that may act as the owner see the rows that differed.
 create or replace view pgtrickle.visible_repairs with (security_barrier) as
 select r.repair_id, r.pgt_id, s.pgt_schema, s.pgt_name, r.cause, r.found_at, r.found_by, r.reason, r.repaired_at,
     case when pgtrickle_internal.may_see_errors(o.owner_id) then r.problems end as problems,
@@ -389,7 +393,7 @@ comment on view pgtrickle.visible_repairs is
     'The repairs of all stream tables. Everyone may read it; the rows that differed are shown only to the '
     'owner of the stream table and to the role that owns pgtrickle.';
 
--- repairs: the self-repairs of a stream table, newest first.
+-- repairs: the repairs of a stream table, newest first.
 create or replace function pgtrickle.repairs(name text) returns table (
     repair_id bigint, cause text, found_at timestamptz, found_by text, reason text, repaired_at timestamptz,
     problems text[], unexpected text[], missing text[])

@@ -1,7 +1,8 @@
--- rights: a stream table shows its owner what the owner may read, so it lives only as long as the owner may.
+-- rights: a stream table shows what its owner may read, so it is refreshed only as long as the owner has these
+-- privileges.
 
--- needed_rights: what a query reads, and as whom: the owner of the stream table (0), or the owner of a view.
--- A view with security_invoker reads as whoever reads it.
+-- needed_rights: what a query reads, and as which role: the owner of the stream table (0), or the owner of a view.
+-- A view with security_invoker reads as its reader.
 create or replace function pgtrickle_internal.needed_rights(query_view oid)
 returns table (through oid, relation_id oid, columns smallint[])
 language sql stable rows 5 set search_path = pg_catalog, pg_temp
@@ -45,7 +46,7 @@ as $$
     group by n.through, n.relation_id
 $$;
 
--- note_rights: remember what the query of a stream table reads, as whom, and whose code it may run.
+-- note_rights: record what the query of a stream table reads, as which role, and whose code it may run.
 create or replace function pgtrickle_internal.note_rights(id bigint, query_view oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
@@ -58,8 +59,8 @@ as $$
     where s.pgt_id = id;
 $$;
 
--- note_missing_rights: the same for stream tables of a version that did not remember it.
--- One whose query cannot be read any more is refused by its next refresh anyway.
+-- note_missing_rights: the same for stream tables of a version that did not record it. If a query can no longer be
+-- read, its next refresh refuses it anyway.
 create or replace function pgtrickle_internal.note_missing_rights() returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -82,8 +83,8 @@ begin
 end
 $$;
 
--- lost_rights: what the owner of a stream table, or of a view below it, may not read any more, in words.
--- A few lookups in caches for each relation: every refresh asks this.
+-- lost_rights: the privileges that the owner of a stream table, or of a view below it, has lost, in words. Every
+-- refresh calls this; it takes a few cache lookups for each relation.
 create or replace function pgtrickle_internal.lost_rights(id bigint) returns setof text
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$

@@ -1,12 +1,12 @@
--- trust: the sidecar evaluates queries of other people and writes to tables of other people, as its own role.
--- Code that others may write would run with the rights of that role, so there must be none.
--- Trusted is what is built in, and what belongs to a superuser or to somebody who may act as the sidecar.
--- An extension's functions belong to the superuser or administrator who created it. A function that runs
--- as its own owner (SECURITY DEFINER) is no exception: it shares the sidecar's session, and could leave there
--- another search_path, temporary tables or prepared statements.
+-- trust: the sidecar evaluates queries of other roles and writes to their tables, as its own role. Code that other
+-- roles can write would run with its privileges, so there must be none.
+-- Trusted are built-in functions, and functions of a superuser or of a role that may act as the sidecar. The
+-- functions of an extension belong to the superuser or administrator who created it. SECURITY DEFINER functions
+-- are no exception: they share the sidecar's session, and could leave another search_path, temporary tables or
+-- prepared statements in it.
 
--- is_trusted: whether a role may act as the sidecar anyway.
--- From PostgreSQL 16 on a member may be one without any right to act as the role.
+-- is_trusted: whether a role may act as the sidecar anyway. Since PostgreSQL 16, membership alone does not imply
+-- that.
 create or replace function pgtrickle_internal.is_trusted(owner_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -19,7 +19,7 @@ as $$
     from pg_roles r where r.oid = owner_id), false)
 $$;
 
--- untrusted_functions: the functions of people who are not trusted, among some objects and all below them.
+-- untrusted_functions: the functions of untrusted roles, among the given objects and everything they rely on.
 create or replace function pgtrickle_internal.untrusted_functions(classids oid[], objids oid[]) returns setof oid
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
@@ -29,8 +29,9 @@ as $$
     where c.classid = 'pg_proc'::regclass and not pgtrickle_internal.is_trusted(p.proowner)
 $$;
 
--- attached_trees: the expressions that belong to a table and name an object of users, each with the name of what
--- it belongs to. Most name none, and are passed over at once: every write to a stream table asks this.
+-- attached_trees: the expressions of a table that reference a user-defined object, each with the name of its
+-- index, constraint or the like. Most reference none and are skipped at once: every write to a stream table calls
+-- this.
 create or replace function pgtrickle_internal.attached_trees(relation_id oid) returns table (what text, tree text)
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
@@ -60,7 +61,7 @@ begin
 end
 $$;
 
--- attached_objects: the objects of users that a table names outside of expressions.
+-- attached_objects: the user-defined objects that a table references outside of expressions.
 create or replace function pgtrickle_internal.attached_objects(relation_id oid)
 returns table (what text, classid oid, objid oid)
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
@@ -70,7 +71,7 @@ begin
         select format('column %I', a.attname), 'pg_type'::regclass::oid, a.atttypid from pg_attribute a
         where a.attrelid = relation_id and a.attnum > 0 and not a.attisdropped and a.atttypid >= 16384
         union all
-        -- nobody else can create a function in the schemas of pgtrickle
+        -- no other role can create a function in the schemas of pgtrickle
         select format('trigger %I', t.tgname), 'pg_proc'::regclass, t.tgfoid
         from pg_trigger t join pg_proc p on p.oid = t.tgfoid
         where t.tgrelid = relation_id and t.tgenabled <> 'D' and t.tgfoid >= 16384
@@ -87,9 +88,9 @@ begin
 end
 $$;
 
--- untrusted_code: what is attached to a stream table and would run code of others when the sidecar writes.
--- Rules and inheritance are refused whatever they do, and foreign keys to tables of untrusted owners: they let
--- a write reach other tables.
+-- untrusted_code: what is attached to a stream table and would run untrusted code when the sidecar writes. Rules
+-- and inheritance are always refused, and so are foreign keys to tables of untrusted owners: they let a write
+-- reach other tables.
 create or replace function pgtrickle_internal.untrusted_code(relation_id oid) returns setof text
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
@@ -122,14 +123,14 @@ begin
 end
 $$;
 
--- constant_parts: the parts of an expression that have no column in them. PostgreSQL evaluates them as it
--- plans a query on the table, with the rights of who reads it. Innermost nodes first: one without a column is
--- kept between < and >, one with a column becomes a mark (@), and the constants inside it are parts.
+-- constant_parts: the parts of an expression that contain no column. PostgreSQL evaluates them while it plans a
+-- query on the table, with the privileges of the reader. Innermost nodes come first: one without a column is kept
+-- between < and >, one with a column becomes a mark (@), and the constants inside it are parts.
 create or replace function pgtrickle_internal.constant_parts(tree text) returns setof text
 language plpgsql immutable rows 1 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    -- what a name holds after a backslash is no brace of ours
+    -- a brace after a backslash is part of a name
     rest text := regexp_replace(translate(tree, '<>@', '___'), E'\\\\.', '_', 'g');
     before text;
 begin
@@ -150,9 +151,8 @@ begin
 end
 $$;
 
--- folded_functions: the functions of an expression that PostgreSQL runs as it plans, with whatever rights
--- the reader has: those over constants, those of SQL that it may write out in place, and any with
--- defaults, which are filled in then.
+-- folded_functions: the functions of an expression that PostgreSQL runs while it plans, with the privileges of the
+-- reader: those over constants, SQL functions that it may inline, and any with defaults, which are filled in then.
 create or replace function pgtrickle_internal.folded_functions(tree text) returns setof oid
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
@@ -174,8 +174,8 @@ as $$
     where exists (select from named)
 $$;
 
--- untrusted_reading: what is attached to sources and runs code of others when anybody only reads them.
--- Every refresh asks this before it reads, so expressions without any object of users are passed over at once.
+-- untrusted_reading: what is attached to sources and runs untrusted code when they are read. Every refresh calls
+-- this before it reads, so expressions without a user-defined object are skipped at once.
 create or replace function pgtrickle_internal.untrusted_reading(sources oid[]) returns setof text
 language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
@@ -217,10 +217,10 @@ begin
 end
 $$;
 
--- untrusted_reads: what a refresh of a stream table would run of others before it writes, or read with credentials
--- that are not theirs, in one text; null if there is nothing. Owners, members of roles, constraints of domains, casts and functions of the same name change
--- without any of ours knowing, so everything below what the query reaches is looked at again. A query that
--- uses only what is built in costs nothing here.
+-- untrusted_reads: the untrusted code that a refresh of a stream table would run before it writes, and the foreign
+-- credentials that it would use, as one text; null if there is nothing. Owners, memberships, domain constraints,
+-- casts and functions of the same name change without notice, so everything that the query reaches is checked
+-- again. A query that only uses built-in objects costs nothing here.
 create or replace function pgtrickle_internal.untrusted_reads(id bigint) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -247,8 +247,8 @@ end
 $$;
 
 -- borrowed_credentials: why a foreign table of an untrusted owner would be read with credentials that the owner
--- does not have; null if it would not. It is read with the user mapping of the sidecar's role: with one of its
--- own, or with the keys of its login, its owner would choose what is read with them.
+-- does not have; null if it would not. It is read with the user mapping of the sidecar's role. If that is a
+-- mapping of its own, or uses the keys of its login, the owner of the table would choose what is read with them.
 create or replace function pgtrickle_internal.borrowed_credentials(relation_id oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$

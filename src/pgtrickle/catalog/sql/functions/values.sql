@@ -1,14 +1,14 @@
--- values: how a value is written where the settings of a session must not matter.
+-- values: how a value is written independently of the settings of a session.
 
--- value_text: a value as the output function of its type writes it, with every digit. No cast is involved:
--- one from a user's type to text may be the user's own. Declared immutable, so that an index can hold it:
--- what a type's output depends on beside its value is set here.
+-- value_text: a value as the output function of its type writes it, with every digit. No cast is involved: a cast
+-- from a user-defined type to text may be untrusted. Declared immutable so that an index can use it: the settings
+-- that the output depends on are set here.
 create or replace function pgtrickle_internal.value_text(value anyelement) returns text
 language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp
     set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1
 as $$ select format('%s', value) $$;
 
--- base_type: what lies below a domain, however many there are; any other type itself.
+-- base_type: the type below a domain, at any depth; any other type is its own base.
 create or replace function pgtrickle_internal.base_type(type_id oid) returns oid
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -20,7 +20,7 @@ as $$
     select b.id from below b order by b.depth desc limit 1
 $$;
 
--- same_in_utf8: the text itself; raises 22P05 where it would come back from UTF-8 as another one.
+-- same_in_utf8: the text itself; raises 22P05 if a conversion to UTF-8 and back would change it.
 create or replace function pgtrickle_internal.same_in_utf8(value text) returns text
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp
 as $$

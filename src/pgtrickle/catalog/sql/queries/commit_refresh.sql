@@ -1,6 +1,6 @@
--- commit_refresh: what refreshes achieved, written in the transaction that holds their claims.
--- Parameters: one array for each column, with an entry for each refresh.
--- A refresh that found nothing is worth a line of history only if somebody asked for it.
+-- commit_refresh: write the results of refreshes, in the transaction that holds their claims.
+-- Parameters: one array for each column, with an entry for each refresh. A refresh without changes is recorded in
+-- the history only if it was requested.
 with refreshed as materialized (
     select *, coalesce(r.frontier, r.upstream) as seen, clock_timestamp() as ended_at
     from unnest(%(ids)s::bigint[], %(actions)s::text[], %(started_at)s::timestamptz[],
@@ -15,7 +15,7 @@ with refreshed as materialized (
         status = 'ACTIVE', is_populated = true, frontier = r.frontier, upstream_frontier = r.upstream,
         data_timestamp = r.data_timestamp, last_refresh_at = r.ended_at, consecutive_errors = 0,
         last_error = null, retry_at = null, needs_reinit = false, reinit_reason = null,
-        -- what had no work tells nothing of how long work takes, nor does loading everything
+        -- durations of refreshes without changes, and of full loads, do not predict the next one
         recent_ms = case when r.action in ('DIFFERENTIAL', 'FULL')
             then (array_prepend(r.milliseconds, s.recent_ms))[:5] else s.recent_ms end
     from refreshed r where s.pgt_id = r.id

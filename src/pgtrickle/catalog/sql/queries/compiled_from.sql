@@ -1,7 +1,7 @@
--- compiled_from: what compiling the query of a stream table depends on, beside the catalog row itself: where
--- we are, the dependencies, functions that are looked for by name, and all that describe_relations and
--- describe_columns tell of the sources, as raw as it is quickly read.
--- Parameter: the id of the stream table. Locks: nothing.
+-- compiled_from: what compiling the query of a stream table depends on, besides its catalog row: the database, the
+-- dependencies, functions that are found by name, and everything that describe_relations and describe_columns
+-- return for the sources, in a raw form that is quick to read.
+-- Parameter: the id of the stream table.  Locks: nothing.
 with captured as (
     select d.source_relid as id, case when c.relkind in ('m', 'f')
         then to_regclass(pgtrickle_internal.copy_of(d.source_relid))::oid end as copy

@@ -1,5 +1,5 @@
--- note_behind: write down who begins (`begun`) and who ceases (`ended`) to fall behind; gives who begins.
--- Rows: one for each that nobody had noted before.  Locks: their rows, skipping those being refreshed.
+-- note_behind: record which stream tables began (`begun`) and ceased (`ended`) to fall behind.
+-- Returns those that began and were not recorded before.  Locks: their rows, skipping those being refreshed.
 with free as (
     select s.pgt_id from pgtrickle.pgt_stream_tables s
     where s.pgt_id = any (%(begun)s::bigint[]) and s.behind_since is null

@@ -1,5 +1,5 @@
--- prune_history: keep the last `kept` refreshes of each stream table, and none older than `kept_for`.
--- The last one of each always stays.
+-- prune_history: keep the last `kept` refreshes of each stream table, and none older than `kept_for`. The last one
+-- of each is always kept.
 delete from pgtrickle.pgt_refresh_history h
 using (
     select refresh_id, row_number() over (partition by pgt_id order by refresh_id desc) as age

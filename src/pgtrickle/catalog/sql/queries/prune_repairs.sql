@@ -1,5 +1,5 @@
--- prune_repairs: keep the evidence of the last `kept` repairs of each stream table, and none older than `kept_for`.
--- The last one of each always stays.
+-- prune_repairs: keep the last `kept` repairs of each stream table, and none older than `kept_for`. The last one
+-- of each is always kept.
 delete from pgtrickle.pgt_repairs r
 using (
     select repair_id, row_number() over (partition by pgt_id order by repair_id desc) as age

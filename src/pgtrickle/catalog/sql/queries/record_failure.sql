@@ -1,5 +1,5 @@
--- record_failure: note that a refresh failed, in a transaction of its own; says what follows.
--- The n-th failure in a row waits for the n-th of `delays`; after the last of them it is suspended.
+-- record_failure: record that a refresh failed, in a separate transaction. Returns the new status.
+-- The n-th consecutive failure is retried after the n-th of `delays`; one more suspends the stream table.
 with failed as (
     update pgtrickle.pgt_stream_tables s set
         consecutive_errors = s.consecutive_errors + 1,

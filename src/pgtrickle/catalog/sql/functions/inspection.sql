@@ -1,12 +1,12 @@
--- looking: what stream tables there are and how they fare. Everybody may look; texts of errors, which
--- may quote data, are for the owner. Views run with the rights of their owner and know who is asking.
+-- inspection: the stream tables and their states. Every role may read them. Error messages may quote data, so they
+-- are only for the owner. The views run with the privileges of their owner and check the current role.
 
 create or replace function pgtrickle_internal.may_see_errors(owner_id oid) returns boolean
 language sql stable as $$
     select pg_catalog.pg_has_role(owner_id, 'USAGE') or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE')
 $$;
 
--- The errors are for whoever owns the table now; in a copy, where ids mean others, for the sidecar's role alone.
+-- Errors are only for the current owner of the table; in a copy, whose OIDs mean other tables, for the sidecar's role.
 create or replace view pgtrickle.visible_history as
 select h.refresh_id, h.pgt_id, h.data_timestamp, h.start_time, h.end_time, h.action, h.status,
     h.rows_inserted, h.rows_deleted, h.delta_row_count, h.duration_ms,
@@ -101,10 +101,11 @@ comment on function pgtrickle.list_sources(text) is
     'The tables, views and functions that a stream table reads. Call it with SELECT ... FROM. Everyone '
     'may call it.';
 
--- change_buffer_sizes: how many changes wait for each stream table, and what their buffers take.
--- Runs as the sidecar's role, since nobody else may look into the buffers; it tells numbers only. Each buffer is read in
--- a subtransaction that is undone: its locks would last as long as the caller's transaction, and nobody could
--- empty or alter the buffer until then.
+-- change_buffer_sizes: the number of captured changes that each stream table has not processed yet, and the size
+-- of their buffers.
+-- Runs as the sidecar's role, because no other role may read the buffers; it only returns numbers. Each buffer is
+-- read in a subtransaction that is rolled back. Otherwise its lock would last as long as the caller's transaction,
+-- and the buffer could not be emptied or altered until then.
 create or replace function pgtrickle.change_buffer_sizes() returns table (
     stream_table text, source_table text, source_oid oid, cdc_mode text, pending_rows bigint, buffer_bytes bigint)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp
@@ -113,7 +114,7 @@ declare
     reading record;
 begin
     if pgtrickle.is_copy() then
-        -- what waited there is nobody's here
+        -- changes of the original database mean nothing in a copy
         return;
     end if;
     for reading in
@@ -152,7 +153,7 @@ comment on function pgtrickle.change_buffer_sizes() is
     'The number of captured changes that each stream table has yet to process, and the size of the change '
     'buffers. Call it with SELECT ... FROM. Everyone may call it.';
 
--- trigger_inventory: every capture trigger there should be, and whether it is there and fires.
+-- trigger_inventory: every capture trigger that should exist, and whether it exists and fires.
 create or replace function pgtrickle.trigger_inventory() returns table (
     source_table text, source_oid oid, table_name text, trigger_name text, event text, is_present boolean,
     is_enabled boolean, fires_for_replication boolean)
