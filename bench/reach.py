@@ -28,7 +28,7 @@ from pgtrickle.embedded import Server, bundled_binaries
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.pipeline.session import open_spark
 from pgtrickle.plan.explain import missing_indexes
-from pgtrickle.refresh.preparing import prepared
+from pgtrickle.refresh.prepare import prepare
 from tests.tpch.answers import assert_answers
 from tests.tpch.harsh import harsh
 from tests.tpch.loading import TABLES, create_tables, fill_tables
@@ -205,7 +205,7 @@ def _create_indexes(trickle: Trickle, connection: psycopg.Connection[Any]) -> No
     for standing in trickle.list():
         with engine.connection() as catalog:
             table = find(catalog, str(standing.name))
-        _, found = prepared(engine, table.id)
+        found = prepare(engine, table.id).compilation
         program = found.compiled.program(found.compiled.sources) if found.compiled else None
         wanted |= dict.fromkeys(missing_indexes(program) if program else [])
         engine.forget(table.id)

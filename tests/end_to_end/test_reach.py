@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from pgtrickle.apply import copying
+from pgtrickle.apply import temporary_rows
 from pgtrickle.catalog.tables import find
 from pgtrickle.changes import memory
 from pgtrickle.model.stream_table import Action, RefreshOutcome
-from pgtrickle.refresh import differential, reaches, staging
+from pgtrickle.refresh.decide import reaches
+from pgtrickle.refresh.execute import apply_result, staging
 from pgtrickle.refresh.story import refresh_all
 
 QUERIES = {
@@ -73,7 +74,7 @@ def test_whatever_is_reached_the_rows_are_right(facts, stream_table, engine, mon
     table = stream_table(query, mode="DIFFERENTIAL")
     # the pages of these tables are worth tasks here
     monkeypatch.setattr(staging, "FEW_PAGES", 1)
-    monkeypatch.setattr("pgtrickle.changes.kept.MAX_ROWS", 1)
+    monkeypatch.setattr("pgtrickle.changes.kept_rows.MAX_ROWS", 1)
     for most, statements in zip((100, 3), WINDOWS, strict=True):
         engine.large_reach = most
         facts.change(*statements)
@@ -96,7 +97,7 @@ def test_tables_that_go_together_are_bounded_too(facts, stream_table, engine, mo
     }
     tables = [below, *(stream_table(query, mode="DIFFERENTIAL") for query in above.values())]
     monkeypatch.setattr(memory, "FREE", 0)
-    monkeypatch.setattr("pgtrickle.changes.kept.MAX_ROWS", 1)
+    monkeypatch.setattr("pgtrickle.changes.kept_rows.MAX_ROWS", 1)
     engine.memory_limit = 12_000
     with engine.connection() as connection:
         ids = [find(connection, table.name).id for table in tables]
@@ -187,8 +188,8 @@ def test_more_rows_than_parameters_should_have_are_copied(facts, stream_table, e
         stream_table("select dim, string_agg(note, ',' order by id) as notes from facts group by dim"),
         stream_table("select id, note from facts"),
     ]
-    monkeypatch.setattr(copying, "MANY_ROWS", 2)
-    monkeypatch.setattr(differential, "MANY_ROWS", 7)
+    monkeypatch.setattr(temporary_rows, "MANY_ROWS", 2)
+    monkeypatch.setattr(apply_result, "MANY_ROWS", 7)
     for statement in ("update facts set amount = amount + 1, note = 'a' || note", "delete from facts"):
         facts.change(statement)
         with engine.connection() as connection:
@@ -266,7 +267,7 @@ def test_tables_that_go_together_leave_out_one_that_always_reaches_too_much(
         "select b.id, b.amount, d.name from below b join dims d on d.id = b.dim", mode="DIFFERENTIAL"
     )
     monkeypatch.setattr(memory, "FREE", 0)
-    monkeypatch.setattr("pgtrickle.changes.kept.MAX_ROWS", 1)
+    monkeypatch.setattr("pgtrickle.changes.kept_rows.MAX_ROWS", 1)
     engine.memory_limit = 6_000
     with engine.connection() as connection:
         ids = [find(connection, table.name).id for table in (below, above)]

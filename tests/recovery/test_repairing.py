@@ -84,7 +84,7 @@ def test_what_reads_a_table_that_stopped_on_divergence_waits_and_goes_on_after_t
     from pgtrickle.commands.define import alter
     from pgtrickle.model.errors import Diverged
     from pgtrickle.model.stream_table import Action, RefreshOutcome
-    from pgtrickle.refresh.results import Failure
+    from pgtrickle.refresh.outcome import Failure
     from pgtrickle.refresh.story import refresh_all
 
     shop.refresh()

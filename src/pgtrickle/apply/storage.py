@@ -1,7 +1,7 @@
-"""The tables of our own beside a stream table: its groups' state, and the staging of its rows.
+"""The tables beside a stream table: the state of its groups, and the staging of its rows.
 
-State is looked up by a hash of the key. The hash is a function of the state's own, because whether
-PostgreSQL can hash a type is decided once, here: what it cannot hash is hashed as text.
+State is looked up by a hash of the key. Each state has its own hash function, because it is decided once,
+here, which types PostgreSQL can hash; all others are hashed as text.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from pgtrickle.apply.composing import STATE_SCHEMA, identifier, listed, relation, trusted
+from pgtrickle.apply.compose import STATE_SCHEMA, comma_list, identifier, relation, trusted_sql
 from pgtrickle.apply.ordered_state import create_ordered_state, horizon_table
-from pgtrickle.apply.rows import carried_columns
+from pgtrickle.apply.result_rows import carried_columns
 from pgtrickle.model.names import RelationName, quoted
 from pgtrickle.plan.program import FirstRows, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
 from pgtrickle.postgres.connection import Connection, sql
@@ -44,38 +44,38 @@ begin
     lock table {table} in access exclusive mode nowait;
     truncate table {table};
 exception when lock_not_available then
-    null; -- a straggling task still writes; what it leaves belongs to no later run
+    null; -- a straggling task still writes; no later run reads what it leaves
 end $body$
 """)
 
 
 def state_table(state_id: int) -> RelationName:
-    """Where the groups of a stream table are kept."""
+    """The table that holds the groups of a stream table."""
     return RelationName(STATE_SCHEMA, f"state_{state_id}")
 
 
 def staging_table(state_id: int) -> RelationName:
-    """Where Spark's tasks copy the rows of a run to."""
+    """The table into which Spark's tasks copy the rows of a run."""
     return RelationName(STATE_SCHEMA, f"staging_{state_id}")
 
 
 def results_table(state_id: int) -> RelationName:
-    """Where Spark's tasks copy the rows of a run to whose transaction they cannot be part of."""
+    """The same for a run whose snapshot the tasks cannot share."""
     return RelationName(STATE_SCHEMA, f"results_{state_id}")
 
 
 def query_staging_table(state_id: int) -> RelationName:
-    """Where PostgreSQL puts the answer of the defining query when it evaluates that itself."""
+    """The table for the answer of the defining query, if PostgreSQL evaluates it."""
     return RelationName(STATE_SCHEMA, f"answer_{state_id}")
 
 
 def hash_function(state_id: int) -> RelationName:
-    """The function that gives the hash of a group's key."""
+    """The function that hashes the key of a group."""
     return RelationName(STATE_SCHEMA, f"hash_{state_id}")
 
 
 def create_storage(connection: Connection, state_id: int, target: Target) -> None:
-    """Create the state and staging tables of a target, unless they are there."""
+    """Create the state and staging tables of a target, unless they exist."""
     create_staging(connection, staging_table(state_id), target)
     match target:
         case RowsTarget():
@@ -95,8 +95,8 @@ def create_storage(connection: Connection, state_id: int, target: Target) -> Non
 
 
 def create_staging(connection: Connection, table: RelationName, target: Target) -> None:
-    """Create a table for the rows of a target that tasks write, unless it is there."""
-    columns = listed(_column(column.name, column.sql_type) for column in carried_columns(target))
+    """Create a table for the rows that tasks write, unless it exists."""
+    columns = comma_list(_column(column.name, column.sql_type) for column in carried_columns(target))
     connection.execute(
         sql.SQL(
             "create unlogged table if not exists {} (run bigint, part integer, attempt bigint, {})"
@@ -107,11 +107,11 @@ def create_staging(connection: Connection, table: RelationName, target: Target) 
 
 
 def create_query_staging(connection: Connection, state_id: int, columns: Iterable[Output]) -> RelationName:
-    """Create the table for the answer of the defining query, unless it is there."""
+    """Create the table for the answer of the defining query, unless it exists."""
     table = query_staging_table(state_id)
     connection.execute(
         sql.SQL("create unlogged table if not exists {} ({}) with (autovacuum_enabled = off)").format(
-            relation(table), listed(_column(column.name, column.pg_type) for column in columns)
+            relation(table), comma_list(_column(column.name, column.pg_type) for column in columns)
         ),
         {},
     )
@@ -119,7 +119,7 @@ def create_query_staging(connection: Connection, state_id: int, columns: Iterabl
 
 
 def drop_storage(connection: Connection, state_id: int) -> None:
-    """Drop whatever there is of a stream table's own tables."""
+    """Drop the tables beside a stream table that exist."""
     for table in (
         staging_table(state_id),
         results_table(state_id),
@@ -133,17 +133,17 @@ def drop_storage(connection: Connection, state_id: int) -> None:
 
 
 def empty_staging(connection: Connection, table: RelationName) -> None:
-    """Truncate a staging table if nobody uses it: deleting would leave its dead rows behind."""
+    """Truncate a staging table if nobody uses it; a DELETE would leave dead rows behind."""
     connection.execute(_EMPTY.format(table=relation(table)), {})
 
 
 def _create_state(
     connection: Connection, state_id: int, keys: list[tuple[str, str]], values: list[tuple[str, str]]
 ) -> None:
-    # room on each page lets an update of a group stay there, without touching the index
+    # free space on each page lets an update stay there, without touching the index
     connection.execute(
         sql.SQL("create table if not exists {} ({}) with (fillfactor = 80)").format(
-            relation(state_table(state_id)), listed(_column(*column) for column in (*keys, *values))
+            relation(state_table(state_id)), comma_list(_column(*column) for column in (*keys, *values))
         ),
         {},
     )
@@ -154,14 +154,14 @@ def _create_state(
     connection.execute(_HASH_FUNCTION.format(types=types, name=sql.Literal(function.sql)))
     connection.execute(
         sql.SQL("create index if not exists {} on {} ({}({}))").format(
-            trusted(quoted(f"state_{state_id}_key")),
+            trusted_sql(quoted(f"state_{state_id}_key")),
             relation(state_table(state_id)),
             relation(function),
-            listed(identifier(name) for name, _ in keys),
+            comma_list(identifier(name) for name, _ in keys),
         ),
         {},
     )
 
 
 def _column(name: str, pg_type: str) -> sql.Composed:
-    return sql.SQL("{} {}").format(identifier(name), trusted(pg_type))
+    return sql.SQL("{} {}").format(identifier(name), trusted_sql(pg_type))

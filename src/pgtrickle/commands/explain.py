@@ -11,7 +11,7 @@ from pgtrickle.model.stream_table import RefreshMode
 from pgtrickle.plan.compile import Compiled
 from pgtrickle.plan.explain import compared_lines, explanation
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.preparing import prepared
+from pgtrickle.refresh.prepare import prepare
 
 CHOICE = (
     "each refresh: differential, unless earlier ones of such windows show that full is faster;"
@@ -38,7 +38,8 @@ def explain(engine: Engine, name: str) -> Explanation:
     with engine.connection() as connection:
         check_original(connection)
         found = find(connection, name)
-    table, compilation = prepared(engine, found.id)
+    member = prepare(engine, found.id)
+    table, compilation = member.table, member.compilation
     with engine.connection() as connection:
         compilation = engine.with_operators(connection, table)
         connection.commit()

@@ -15,11 +15,10 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.model.settings import REFRESH_TIMEOUT
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, sql
-from pgtrickle.refresh.differences import difference
-from pgtrickle.refresh.diverging import note_divergence
+from pgtrickle.refresh.divergence import difference, note_divergence
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import evaluating_query
-from pgtrickle.refresh.story import Failure, NotFollowed, Result, brought_up_to_date
+from pgtrickle.refresh.story import Failure, NotFollowed, Result, bring_up_to_date
 from pgtrickle.scheduler.policy.units import groups
 from pgtrickle.scheduler.service.load_definitions import load_graph
 
@@ -72,10 +71,10 @@ def _verified(
 ) -> Verified:
     try:
         with (
-            engine.limits.comparing(table, seconds) as limit,
-            brought_up_to_date(engine, group, table.name) as connection,
+            engine.timeouts.comparing(table, seconds) as limit,
+            bring_up_to_date(engine, group, table.name) as connection,
         ):
-            query = engine.compiled(connection, table).answer
+            query = engine.compilation(connection, table).answer
             limit.doing = "evaluating the query in PostgreSQL"
             return _compared(connection, table, query)
     except Diverged as error:

@@ -1,4 +1,4 @@
-"""A map that holds so many entries and no more; the one not used for longest goes first."""
+"""A map with a limited number of entries; the least recently used one is removed first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Bounded(Generic[Key, Entry]):
             return len(self._entries)
 
     def get(self, key: Key) -> Entry | None:
-        """The entry, which then is the latest used."""
+        """The entry, which becomes the most recently used one."""
         with self._lock:
             if key not in self._entries:
                 return None
@@ -40,21 +40,21 @@ class Bounded(Generic[Key, Entry]):
             return self._entries.get(key)
 
     def put(self, key: Key, entry: Entry) -> None:
-        """Hold the entry as the latest used."""
+        """Add the entry as the most recently used one."""
         with self._lock:
             self._entries[key] = entry
             self._entries.move_to_end(key)
             while len(self._entries) > self._limit:
                 self._entries.popitem(last=False)
-                # what was never held was not driven out
+                # with a limit of zero nothing was held, so nothing is evicted
                 self.evictions += self._limit > 0
 
     def drop(self, key: Key) -> None:
-        """Forget one entry, if it is there."""
+        """Remove an entry, if there is one."""
         with self._lock:
             self._entries.pop(key, None)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         with self._lock:
             self._entries.clear()

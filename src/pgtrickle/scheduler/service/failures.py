@@ -10,9 +10,8 @@ from pgtrickle.model.errors import Diverged, RightLost, SourceChanged, Unsupport
 from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import Connection
-from pgtrickle.refresh.announcing import announce_failed
-from pgtrickle.refresh.diverging import note_divergence
-from pgtrickle.refresh.story import Failure
+from pgtrickle.refresh.divergence import note_divergence
+from pgtrickle.refresh.outcome import Failure, announce_failed
 from pgtrickle.scheduler.policy.backoff import retry_delays
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pgtrickle.changes.window import buffers
+from pgtrickle.changes.source_window import buffers
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId, StreamTableId

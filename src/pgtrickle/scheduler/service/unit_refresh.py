@@ -21,7 +21,7 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTableId
 from pgtrickle.postgres.connection import DatabaseError
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.results import has_moved, name_of
+from pgtrickle.refresh.outcome import has_moved, name_of
 from pgtrickle.refresh.story import Failure, Result, refresh_all
 from pgtrickle.scheduler.policy.definitions import TableState
 from pgtrickle.scheduler.policy.units import Unit

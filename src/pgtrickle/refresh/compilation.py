@@ -1,0 +1,177 @@
+"""Compiles the query of a stream table, with PostgreSQL as the analyser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pgtrickle.catalog.tables import dependencies
+from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.source import PgType, Source, SourceKind
+from pgtrickle.model.stream_table import RefreshMode, RelationId, StreamTable
+from pgtrickle.plan.analysis.context import Definition
+from pgtrickle.plan.analysis.over_copies import over_copies
+from pgtrickle.plan.compile import compiled, regenerated
+from pgtrickle.plan.expressions.array_casts import makes_arrays
+from pgtrickle.plan.expressions.clock import clock_functions
+from pgtrickle.plan.following import Following
+from pgtrickle.plan.refusals import refuse
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.introspect import (
+    aggregate_names,
+    canonical,
+    describe_sources,
+    expression_types,
+    reads_back,
+    security_barrier,
+    set_function_names,
+    view_texts,
+    virtual_column,
+)
+from pgtrickle.postgres.settings import is_printed_exactly
+
+BEHIND = "the state is behind: "
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """The result of compiling a query: differential programs, or the reason why there are none.
+
+    `answer` is the query as PostgreSQL evaluates it.
+    """
+
+    query: str
+    answer: str
+    mode: RefreshMode
+    outputs: tuple[tuple[str, PgType], ...]
+    sources: tuple[Source, ...]
+    compiled: Following | None
+    reason: str
+    follows_clock: bool
+
+    state_is_behind: str | None = None
+
+    @property
+    def upstream(self) -> tuple[Source, ...]:
+        """The stream tables among the sources."""
+        return tuple(source for source in self.sources if source.kind is SourceKind.STREAM_TABLE)
+
+    @property
+    def copied_sources(self) -> tuple[Source, ...]:
+        """The sources without triggers, which are compared with our copy of them."""
+        return tuple(source for source in self.sources if source.copy)
+
+    def only_full(self, reason: str) -> Compilation:
+        """The same query, evaluated by PostgreSQL this time; its state is out of date afterwards."""
+        return replace(self, compiled=None, reason=reason, state_is_behind=f"{BEHIND}{reason}")
+
+    @property
+    def effective_mode(self) -> RefreshMode:
+        """The mode in which this table is refreshed."""
+        return RefreshMode.DIFFERENTIAL if self.compiled else RefreshMode.FULL
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledTable:
+    """A stream table and the compilation of its query."""
+
+    table: StreamTable
+    compilation: Compilation
+
+    def with_table(self, table: StreamTable) -> CompiledTable:
+        """The same compilation for the current row of the catalog."""
+        return replace(self, table=table)
+
+    def only_full(self, reason: str) -> CompiledTable:
+        """The same table, evaluated by PostgreSQL this time."""
+        return replace(self, compilation=self.compilation.only_full(reason))
+
+
+def compile_table(connection: Connection, table: StreamTable) -> Compilation:
+    """Compile the query of a stream table; under DIFFERENTIAL, refuse what cannot be followed."""
+    text = canonical(connection, table.query, table.settings)
+    needs = dependencies(connection, table.id)
+    sources = describe_sources(connection, [d.relation for d in needs if d.is_captured])
+    definition = Definition(
+        query=text.query,
+        sources={source.name: source for source in sources.values()},
+        views=view_texts(connection, [d.relation for d in needs if d.is_view]),
+        aggregates=aggregate_names(connection),
+        set_functions=set_function_names(connection),
+        outputs=text.outputs,
+    )
+    views = [d.relation for d in needs if d.is_view]
+    clock = clock_functions([definition.query, *definition.views.values()])
+    found, reason = _compile(connection, table, definition, views)
+    return Compilation(
+        query=table.query,
+        answer=_answer(connection, table, definition),
+        mode=table.mode,
+        outputs=text.outputs,
+        sources=tuple(sources.values()),
+        compiled=found,
+        reason=reason,
+        follows_clock=bool(clock),
+    )
+
+
+def _answer(connection: Connection, table: StreamTable, definition: Definition) -> str:
+    """The query over our copies of its sources; refused in every mode if it cannot be written that way."""
+    if not any(source.copy for source in definition.sources.values()):
+        return table.query
+    _check_parser(connection, table, definition)
+    answer = over_copies(definition)
+    try:
+        outputs = canonical(connection, answer, table.settings).outputs
+    except CommandRefused as refusal:
+        raise _misread(table.name) from refusal
+    # a domain does not change the value
+    if [(n, t.base) for n, t in outputs] != [(n, t.base) for n, t in definition.outputs]:
+        raise _misread(table.name)
+    return answer
+
+
+def _compile(
+    connection: Connection, table: StreamTable, definition: Definition, views: Sequence[RelationId]
+) -> tuple[Following | None, str]:
+    if table.mode is RefreshMode.FULL:
+        return None, "FULL was asked for"
+    try:
+        texts = [definition.query, *definition.views.values()]
+        if ("array_nulls", "off") in table.settings and makes_arrays(texts):
+            raise UnsupportedQuery("it makes arrays from text, and was created under array_nulls = off")
+        relations = [source.relation for source in definition.sources.values()]
+        if not is_printed_exactly(table.settings) and (found := virtual_column(connection, relations)):
+            # capture evaluates it under our settings, a read under those of the author
+            raise UnsupportedQuery(
+                f"a source has the virtual column {found}, and the author's settings print values differently"
+            )
+        barrier = security_barrier(connection, views)
+        if barrier is not None:
+            # our expressions would see rows that it hides, and an error message can quote them
+            raise refuse(f"view {barrier}, a security barrier,")
+        _check_parser(connection, table, definition)
+        if not all(reads_back(connection, view) for view in views):
+            raise refuse("a view that PostgreSQL does not print as it is meant")
+        return compiled(definition, lambda rows, asked: expression_types(connection, rows, asked)), ""
+    except UnsupportedQuery as refusal:
+        if table.mode is RefreshMode.DIFFERENTIAL:
+            raise
+        return None, refusal.message
+
+
+def _check_parser(connection: Connection, table: StreamTable, definition: Definition) -> None:
+    """Raise unless our parser understands the query and its views as PostgreSQL does."""
+    texts: list[tuple[RelationName, str]] = [(table.name, definition.query), *definition.views.items()]
+    for name, text in texts:
+        try:
+            again = canonical(connection, regenerated(text), table.settings).query
+        except CommandRefused as refusal:
+            raise _misread(name) from refusal
+        if again != canonical(connection, text, table.settings).query:
+            raise _misread(name)
+
+
+def _misread(name: RelationName) -> UnsupportedQuery:
+    return UnsupportedQuery(f"our parser reads the query of {name} otherwise than PostgreSQL does")

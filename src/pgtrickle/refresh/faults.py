@@ -1,0 +1,169 @@
+"""Why a refresh did not finish: the table itself, a value, or something the table relies on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from pgtrickle.catalog.dependencies import GroundState, ground_state
+from pgtrickle.model.errors import (
+    Busy,
+    ConnectionFailed,
+    PgTrickleError,
+    RefreshFailed,
+    SparkFailed,
+    SparkLost,
+)
+from pgtrickle.model.stream_table import StreamTable
+from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
+from pgtrickle.postgres.connection import DatabaseError, DataError
+from pgtrickle.postgres.limits import limit_behind
+from pgtrickle.postgres.locking import is_contention
+from pgtrickle.postgres.preparing import is_in_order, is_outdated_plan
+from pgtrickle.refresh.compilation import CompiledTable
+from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.session import Session
+from pgtrickle.refresh.source_copies import is_behind
+
+QUERY_CANCELED = "57014"
+
+ENDLESS = (
+    "if statement_timeout is too short for this query, raise it for the role of the sidecar;"
+    " a recursion with UNION ALL over a cycle never ends: use UNION or CYCLE, or test the path"
+)
+
+
+CARDINALITY_VIOLATION = "21000"
+
+SEVERAL = "let the subquery give one row for each row around it: aggregate it, or limit it to one"
+
+UNDEFINED = ("42883", "42P01", "42704")
+"""A function or operator, a table, or a type does not exist."""
+
+NAME_THE_SCHEMA = (
+    "a refresh looks for names without a schema in pg_catalog only: write the schema in the function that"
+    " uses the name, or let it say where to look: alter function … set search_path = …"
+)
+
+ADVICE = {
+    QUERY_CANCELED: ENDLESS,
+    CARDINALITY_VIOLATION: SEVERAL,
+    **dict.fromkeys(UNDEFINED, NAME_THE_SCHEMA),
+}
+
+AGAIN = "try again in a moment"
+
+
+_TOO_LARGE = (
+    "ARITHMETIC_OVERFLOW",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+    "ArrowInvalid",
+    "DataError",
+    "DataException",
+)
+_OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemoryException", "UNABLE_TO_ACQUIRE_MEMORY")
+
+
+class Altered(Exception):
+    """A source was altered after the query was compiled, or refreshed after it was compared."""
+
+
+class StateLost(Altered):
+    """Somebody removed the state of a stream table, so its rows have to be computed again."""
+
+
+class Unfollowable(Exception):
+    """A value that only PostgreSQL can compute with, such as a NaN among decimals.
+
+    The reason does not quote the value: every role can listen to alerts, which contain reasons, and the owner
+    of the stream table may not be allowed to see the row.
+    """
+
+
+Blamed = Unfollowable | PgTrickleError | DatabaseError
+"""A failure of one table, which leaves the others of its wave as they are."""
+BLAMED = (Unfollowable, PgTrickleError, DatabaseError)
+
+_MISSING = frozenset({"42P01", "42883", "3F000"})
+"""A table, a function or a schema does not exist."""
+
+
+def require_unaltered(session: Session, tables: Sequence[CompiledTable]) -> GroundState:
+    """Raise if a query may no longer fit what it relies on, as the session sees it."""
+    copied = {source for member in tables for source in member.compilation.copied_sources}
+    ground = ground_state(session.read, [member.table.id for member in tables])
+    if ground.is_moved or is_behind(session.read, copied):
+        raise Altered
+    return ground
+
+
+def require_same_code(session: Session, tables: Sequence[CompiledTable], ground: GroundState) -> None:
+    """Raise if functions, types or inheritance, which ignore snapshots, changed after ours was taken."""
+    if ground_state(session.newest, [member.table.id for member in tables]).code != ground.code:
+        raise Altered
+
+
+def check_ground(engine: Engine, session: Session, table: StreamTable, error: Exception) -> None:
+    """Raise if the error is not the fault of the table.
+
+    The connection or Spark was lost, another session held a lock, a prepared statement is out of date,
+    something that the table relies on was altered, or the refresh was cancelled at its time limit.
+    """
+    engine.timeouts.check(error)
+    if isinstance(error, SparkLost):
+        raise error
+    if session.is_lost:
+        if limit := limit_behind(error):
+            raise RefreshFailed(
+                f"the refresh of {table.name} was ended by {limit}; nothing of it was kept",
+                hint=f"raise {limit} for the role of the sidecar",
+            ) from error
+        raise ConnectionFailed(
+            "the connection was lost during a refresh, of which nothing was kept", hint="refresh again"
+        ) from error
+    if is_contention(error):
+        raise Busy(
+            f"{table.name} met another session that locks or alters the same tables", hint=AGAIN
+        ) from error
+    if isinstance(error, DatabaseError) and error.sqlstate in _MISSING and "pgtrickle_state" in str(error):
+        raise StateLost from error
+    if is_outdated_plan(error):
+        engine.pool.renew()
+        raise Altered from error
+    if is_in_order(session.newest) and ground_state(session.newest, [table.id]).is_moved:
+        raise Altered from error
+
+
+def explained_error(table: StreamTable, error: PgTrickleError | DatabaseError) -> PgTrickleError:
+    """The error of a refresh with its table, and a hint what to do about it."""
+    if isinstance(error, PgTrickleError):
+        return error
+    message = (error.diag.message_primary or str(error)).strip()
+    advice = ADVICE.get(error.sqlstate or "", error.diag.message_hint)
+    failure = RefreshFailed(f"the refresh of {table.name} failed: {message}", hint=advice)
+    failure.__cause__ = error
+    return failure
+
+
+@contextmanager
+def unfollowable_values() -> Iterator[None]:
+    """Turn errors about values into `Unfollowable`; a retry may cure all others."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        raise Unfollowable("a value cannot be carried to Spark") from error
+    except DataError as error:
+        # the failing row may be one that a join drops before PostgreSQL would evaluate the expression
+        raise Unfollowable(f"a value fails while it is read ({type(error).__name__})") from error
+    except SparkFailed as error:
+        if MORE_THAN_ONE_ROW in error.message:
+            # PostgreSQL evaluates a subquery only for rows that conditions, joins and limits keep
+            raise Unfollowable(MORE_THAN_ONE_ROW) from error
+        sign = next((sign for sign in _TOO_LARGE if sign in error.message), None)
+        if sign is not None:
+            raise Unfollowable(f"a value is too large for Spark ({sign})") from error
+        if any(sign in error.message for sign in _OUT_OF_MEMORY):
+            raise Unfollowable("Spark had too little memory for it") from error
+        raise
