@@ -18,6 +18,7 @@ from bench.creating_under_load import creating_under_load
 from bench.distributed_read import distributed_read
 from bench.figures import Figure
 from bench.first_load import first_load
+from bench.ground_notice import ground_notice
 from bench.ground_polls import ground_polls
 from bench.idle_tick import idle_tick
 from bench.machine import load, machine
@@ -42,6 +43,7 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "idle_tick": idle_tick,
     "many_ticks": many_ticks,
     "ground_polls": ground_polls,
+    "ground_notice": ground_notice,
     "creating_under_load": creating_under_load,
     "second_sidecar": second_sidecar,
     "chains": chains,

@@ -19,10 +19,9 @@ from pgtrickle.pipeline.ranges import ctid_ranges
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.plan.carriers import carrier_of, decimal
-from pgtrickle.postgres.connection import Snapshot
 from pgtrickle.postgres.introspect import describe_sources
 from pgtrickle.refresh.execute.staging import PARTS
-from tests.fixtures.snapshots import open_snapshot
+from tests.fixtures.snapshots import Snapshot, open_snapshot
 
 OURS, WHOLE, SPLIT = "ours", "JDBC", "JDBC by key"
 
@@ -72,7 +71,7 @@ def _read(side: Callable[[], DataFrame]) -> None:
 
 def _ours(spark: Spark, dsn: str, snapshot: Snapshot, source: Source) -> DataFrame:
     carriers = {column.name: _carrier(column) for column in source.columns}
-    values = ", ".join(carrier.carried(f"t.{name}") for name, carrier in carriers.items())
+    values = ", ".join(carrier.carry_sql(f"t.{name}") for name, carrier in carriers.items())
     parts = ctid_ranges(snapshot.connection, source, PARTS)
     queries = tuple(f"select {values} from orders t where {part}" for part in parts)
     fields = tuple(Field(name, carrier) for name, carrier in carriers.items())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from tests.fixtures.lanes import Lane
 
 LONG_FUZZ_SECONDS: Final = 600
 END_TO_END: Final = "tests/end_to_end"
+PLAN: Final = "tests/plan"
 AT_A_TIME: Final = min(2, os.cpu_count() or 1)
 """A part keeps one core busy, and has a JVM of its own."""
 
@@ -45,7 +47,8 @@ class Result:
 # the longest first, so that the last ones to run are short
 LANES: Final[dict[Lane, tuple[Part, ...]]] = {
     Lane.FAST: (
-        Part("on the server", ("-m", "database")),
+        Part("on the server", (f"--ignore={PLAN}", "-m", "database")),
+        Part("plans on the server", (PLAN, "-m", "database")),
         Part("without a server", ("-m", "not database")),
     ),
     Lane.TEST: (
@@ -90,22 +93,36 @@ def _tells_why(result: Result) -> bool:
     return bool(result.counts["failed"] or result.counts["errors"])
 
 
-def _run(lane: Lane, part: Part, printing: Lock) -> Result:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        f"--lane={lane.value}",
-        "-p",
-        "no:cacheprovider",
-        *part.arguments,
-    ]
-    with printing:
-        _say(f"{part.name}: started")
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    with printing:
-        _say(f"\n{part.name}:\n{done.stdout}")
-    return Result(part, done.returncode, counts_of(done.stdout))
+class Runner:
+    """Runs the parts of one lane."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._printing = Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+
+    def run(self, part: Part) -> Result:
+        """Run a part, and print what pytest said when it has ended."""
+        options = (f"--lane={self._lane.value}", "-p", "no:cacheprovider")
+        with self._printing:
+            _say(f"{part.name}: started")
+        with subprocess.Popen(
+            [sys.executable, "-m", "pytest", *options, *part.arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            self._running.add(process)
+            said, _ = process.communicate()
+            self._running.discard(process)
+        with self._printing:
+            _say(f"\n{part.name}:\n{said}")
+        return Result(part, process.returncode, counts_of(said))
+
+    def interrupt(self) -> None:
+        """Let the parts that run stop their servers, and end."""
+        for process in tuple(self._running):
+            process.send_signal(signal.SIGINT)
 
 
 def _say(text: str) -> None:
@@ -115,9 +132,13 @@ def _say(text: str) -> None:
 
 def main(lane: Lane) -> int:
     """Run a lane; zero if all of its parts have passed."""
-    began, printing = time.monotonic(), Lock()
+    began, runner = time.monotonic(), Runner(lane)
     with ThreadPoolExecutor(AT_A_TIME) as workers:
-        results = list(workers.map(lambda part: _run(lane, part, printing), LANES[lane]))
+        try:
+            results = list(workers.map(runner.run, LANES[lane]))
+        except KeyboardInterrupt:
+            runner.interrupt()
+            raise
     for result in results:
         _say(f"{result.part.name}: {'failed' if result.exit_code else 'passed'}")
     _say(summary(results, time.monotonic() - began))
@@ -125,4 +146,5 @@ def main(lane: Lane) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main(Lane(sys.argv[1])))

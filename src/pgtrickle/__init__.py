@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pgtrickle.interfaces.connecting import connect
+    from pgtrickle.interfaces.connect import connect
     from pgtrickle.interfaces.python import Trickle
 
 __all__ = ["Trickle", "__version__", "connect"]
@@ -15,5 +15,5 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> object:
     """Load the Python interface when it is first asked for: most of our own modules do not need it."""
     if name in ("Trickle", "connect"):
-        return getattr(import_module("pgtrickle.interfaces.connecting"), name)
+        return getattr(import_module("pgtrickle.interfaces.connect"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

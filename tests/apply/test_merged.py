@@ -16,6 +16,7 @@ from pgtrickle.plan.program import Merge, MergedGroups, Output, Slot
 from pgtrickle.plan.reads import Read, ReadKind
 from tests.apply.conftest import Streams
 from tests.apply.stream import Row, Stream, create_stream, field
+from tests.fixtures.lanes import examples
 
 TOTAL = 'case when "filled" > 0 then "total" end'
 SLOTS = (
@@ -49,7 +50,9 @@ Bag = Counter[Row]
 bags = st.lists(
     st.tuples(st.sampled_from([None, "", "a", "b'"]), st.sampled_from([None, 1, 2, 3])), max_size=7
 ).map(Counter)
-law = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+law = settings(
+    max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def extrema(values: list[int | None]) -> Row:

@@ -12,6 +12,7 @@ from pgtrickle.model.carrier import STRING, Carrier, Field
 from pgtrickle.plan.program import Output, ReplacedGroups
 from tests.apply.conftest import Streams
 from tests.apply.stream import Row, create_stream, field
+from tests.fixtures.lanes import examples
 
 # 1.0 and 1.00 are one group, and Spark does not know it; bits cannot be hashed
 AMOUNT = Field("amount", Carrier("numeric", STRING, "({})::text", "({})::numeric", False, False))
@@ -33,7 +34,9 @@ WHOLE = ReplacedGroups((), GROUPS.values, None, GROUPS.outputs[2:], ())
 keys = st.tuples(st.sampled_from(["1", "2.5", None]), st.sampled_from(["1010", None]))
 contents = st.dictionaries(keys, st.tuples(st.sampled_from(["{}", "[1]", None]), st.integers(1, 3)))
 spellings = st.sampled_from(["", "0"])
-law = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+law = settings(
+    max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def final(groups: dict[Row, Row]) -> Counter[str]:

@@ -13,6 +13,7 @@ from pgtrickle.model.errors import Diverged
 from pgtrickle.plan.program import Output, RowsTarget
 from tests.apply.conftest import Streams
 from tests.apply.stream import STATE, Row, create_stream, field, outputs
+from tests.fixtures.lanes import examples
 
 AWKWARD = {
     "number": "integer",
@@ -37,7 +38,9 @@ awkward_rows = st.tuples(
     st.sampled_from([None, "1.5", "-123456789.125"]),
     st.sampled_from([None, INFINITY, -INFINITY - 1, 0, -12_345_678_901_234]),
 )
-law = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+law = settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def weighted(before: Counter[Row], after: Counter[Row]) -> list[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from pgtrickle.apply import create_query_staging, create_storage, drop_storage, empty_staging, staging_table
+from pgtrickle.apply import create_query_staging, create_storage, empty_staging, staging_table
 from tests.apply.stream import STATE, create_stream
 from tests.apply.test_merged import GROUPS
 from tests.apply.test_replaced import GROUPS as UNHASHABLE
@@ -26,7 +26,7 @@ def test_creating_again_and_dropping_again_is_harmless(connection: psycopg.Conne
         ("state_7", "p"),
     ]
     for _ in range(2):
-        drop_storage(connection, STATE)
+        connection.execute("select pgtrickle_internal.drop_state(%s)", (STATE,))
     assert connection.execute(OURS).fetchall() == []
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from pgtrickle.catalog.tables import find
 from pgtrickle.pipeline.session import Spark
+from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.refresh.compilation import Compilation
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.prepare import prepare
@@ -37,13 +38,18 @@ def sidecar(database: Database) -> Iterator[Sidecars]:
     with ExitStack() as opened:
 
         def start(
-            spark: Spark | None = None, *, max_entries: int = 256, cache_directory: Path | None = None
+            spark: Spark | None = None,
+            *,
+            max_entries: int = 256,
+            cache_directory: Path | None = None,
+            query_limits: QueryLimits = USUAL_LIMITS,
         ) -> Engine:
             engine = Engine(
                 database.dsn(TRICKLE),
                 (lambda: spark) if spark else _no_spark,
                 template_cache_max_entries=max_entries,
                 cache_directory=cache_directory,
+                query_limits=query_limits,
             )
             return opened.enter_context(_opened(engine))
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from pgtrickle.catalog.compiled import prune_compiled
+from pgtrickle.plan.limits import QueryLimits
 from pgtrickle.refresh import compilation
 from pgtrickle.refresh.caching import compilations
 from pgtrickle.refresh.engine import Engine
@@ -45,7 +46,7 @@ def nothing_is_compiled(monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("this query was compiled before")
 
-    for name in ("canonical", "compiled", "regenerated", "expression_types"):
+    for name in ("canonical", "compile_query", "regenerate", "expression_types"):
         monkeypatch.setattr(compilation, name, refuse)
     monkeypatch.setattr("sqlglot.parser.Parser.parse", refuse)
     monkeypatch.setattr("sqlglot.tokens.Tokenizer.tokenize", refuse)
@@ -164,6 +165,16 @@ def test_whatever_the_compiler_looks_at_is_part_of_the_key(change, shop, defined
     compiled_by(second, name)
     compiled_by(third, name)
     assert (counted(second, *LEVELS), counted(third, *LEVELS)) == ((0, 0, 1), (0, 1, 0))
+
+
+def test_a_larger_limit_lets_a_refused_query_be_followed(shop, defined, sidecar, tmp_path):
+    name = defined(JOIN)
+    few = sidecar(cache_directory=tmp_path / "plans", query_limits=QueryLimits(max_relations=1))
+    refused = compiled_by(few, name)
+    assert (refused.compiled, "MAX_RELATIONS = 1" in refused.reason) == (None, True)
+    usual = sidecar(cache_directory=tmp_path / "plans")
+    assert compiled_by(usual, name).compiled is not None
+    assert counted(usual, *LEVELS) == (0, 0, 1)
 
 
 def test_altering_and_dropping_remove_what_was_compiled(shop, defined, sidecar, app, connection):

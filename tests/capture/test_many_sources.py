@@ -13,7 +13,7 @@ from tests.fixtures.databases import Database
 
 SOURCES = 1000
 SECONDS = 3.0
-"""Far more than it takes, and far less than it took if each source were examined closely."""
+"""Several times what it takes on a busy machine."""
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def many(database: Database, admin: psycopg.Connection, connection: psycopg.Conn
     for first in range(1, SOURCES + 1, 100):
         connection.execute(
             "select pgtrickle_internal.capture_source(format('many_%%s', n)::regclass, '{1,2}')"
-            " from generate_series(%s, %s) n",
+            " from generate_series(%s::int, %s::int) n",
             (first, first + 99),
         )
         connection.commit()
@@ -40,9 +40,7 @@ def many(database: Database, admin: psycopg.Connection, connection: psycopg.Conn
 def test_a_thousand_sources_are_looked_through_in_a_moment(many, admin, connection):
     began = time.monotonic()
     assert capture_gaps(connection) == {}
-    took = time.monotonic() - began
-
-    assert took < SECONDS
+    assert time.monotonic() - began < SECONDS
     admin.execute("alter table many_500 disable trigger all")
     admin.execute("drop table many_700 cascade")
     began = time.monotonic()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
+
+import psycopg
 import pytest
 from psycopg import sql
 
 from pgtrickle.capture.repair import capture_gaps, repair
-from tests.fixtures.databases import APP, TRICKLE
+from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, create_database
+from tests.fixtures.servers import new_server
 
 pytestmark = pytest.mark.every_postgres
 
@@ -168,3 +172,33 @@ def test_a_writer_can_prepare_its_transaction_whoever_asks_to_be_woken(source, f
     writer.execute("prepare transaction 'both'")
     writer.execute("commit prepared 'both'")
     assert reader.catches_up() == 1
+
+
+def test_a_full_queue_of_notifications_makes_no_write_fail(templates, pg_version):
+    """Anybody can fill the queue: a listener that stays in a transaction keeps it from being emptied."""
+    if pg_version < 17:
+        pytest.skip("the queue of PostgreSQL 16 and older has no setting, and holds 8 GB")
+    with new_server(pg_version, max_notify_queue_pages="64", max_prepared_transactions="0") as server:
+        templates.ensure(server)
+        database = create_database(server, "noisy", TEMPLATE)
+        with (
+            closing(database.connect(APP, autocommit=True)) as app,
+            closing(database.connect(APP)) as deaf,
+            closing(database.connect(TRICKLE, autocommit=True)) as sidecar,
+        ):
+            app.execute("create table orders(id int)")
+            app.execute("grant select, trigger on orders to trickle")
+            app.execute("select pgtrickle.create_stream_table('seen', 'select id from orders')")
+            deaf.execute("listen noise")
+            deaf.commit()
+            deaf.execute("select 1")
+            sidecar.execute(
+                "select pg_advisory_lock(pgtrickle_internal.wake_lock(), s) from generate_series(0, 127) s"
+            )
+            with suppress(psycopg.OperationalError):
+                while True:
+                    app.execute("select pg_notify('noise', repeat('x', 7900))")
+            assert app.execute("select pg_notification_queue_usage() > 0.5").fetchone() == (True,)
+            app.execute("insert into orders values (1)")
+            app.execute("select pgtrickle.alter_stream_table('seen', status => 'SUSPENDED')")
+            app.execute("select pgtrickle.resume_stream_table('seen')")

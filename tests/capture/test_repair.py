@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgtrickle.capture.repair import missing_triggers, repair
-from pgtrickle.catalog.dependencies import changed
+from pgtrickle.catalog.dependencies import changes_under
 from pgtrickle.model.errors import Busy
 from pgtrickle.model.stream_table import StreamTableId
 from tests.fixtures.databases import APP
@@ -22,7 +22,7 @@ def test_a_partition_that_came_later_is_noticed_and_repaired(source, follow, con
         "create table events_1 partition of events for values from (0) to (10)",
         "grant select, trigger on events_1 to trickle",
     )
-    assert [change.what for change in changed(connection, ONE)] == [
+    assert [change.what for change in changes_under(connection, ONE)] == [
         "the partitions or children of public.events have changed"
     ]
     assert {m.table for m in missing_triggers(connection)} == {"public.events_1"}

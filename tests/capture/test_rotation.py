@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from pgtrickle.capture.rotate import release_unused, rotate, worth_rotating
+from pgtrickle.capture.rotate import release_unused, rotate, sources_to_rotate
 from tests.fixtures.databases import APP
 
 pytestmark = pytest.mark.every_postgres
@@ -126,12 +126,12 @@ def test_a_table_that_never_loaded_holds_nobody_up(source, follow, connection):
 def test_only_buffers_with_something_to_empty_or_retire_are_rotated(source, follow, connection):
     orders = source("orders(id int)")
     reader = follow("orders")
-    assert worth_rotating(connection, min_bytes=1) == ()
+    assert sources_to_rotate(connection, min_bytes=1) == ()
     orders.change("insert into orders values (1)")
-    assert worth_rotating(connection) == ()
-    assert worth_rotating(connection, min_bytes=1) == (reader.relid,)
+    assert sources_to_rotate(connection) == ()
+    assert sources_to_rotate(connection, min_bytes=1) == (reader.relid,)
     rotate(connection, reader.relid, min_bytes=1)
-    assert worth_rotating(connection) == (reader.relid,)
+    assert sources_to_rotate(connection) == (reader.relid,)
 
 
 def test_what_nobody_reads_any_more_is_released(source, follow, connection, app):

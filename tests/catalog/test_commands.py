@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from pgtrickle.catalog.dependencies import changed, forget_dropped, reanalyse
+from pgtrickle.catalog.dependencies import changes_under, forget_dropped, reanalyse
 from pgtrickle.catalog.tables import find, stream_tables
 from pgtrickle.model.errors import SourceChanged, UnknownStreamTable
 from pgtrickle.model.names import RelationName
@@ -210,14 +210,14 @@ def test_what_changes_below_is_noticed(orders, app, connection, alteration, says
     created(app)
     app.execute(alteration)
     (table,) = stream_tables(connection)
-    change, *_ = changed(connection, table.id)
+    change, *_ = changes_under(connection, table.id)
     assert says in change.what
     if is_fatal:
         with pytest.raises(SourceChanged):
             reanalyse(connection, table.id, change.what)
     else:
         reanalyse(connection, table.id, change.what)
-        assert changed(connection, table.id) == ()
+        assert changes_under(connection, table.id) == ()
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_what_changes_below_is_noticed(orders, app, connection, alteration, says
 def test_what_nobody_relies_on_may_change(orders, app, connection, alteration):
     created(app)
     app.execute(alteration)
-    assert changed(connection, StreamTableId(1)) == ()
+    assert changes_under(connection, StreamTableId(1)) == ()
 
 
 def test_a_replaced_view_or_function_is_noticed(orders, app, admin, connection):
@@ -243,10 +243,10 @@ def test_a_replaced_view_or_function_is_noticed(orders, app, admin, connection):
     created(app, query="select f(id) as id from rich")
     app.execute("create or replace view rich as select id from orders where amount > 1")
     admin.execute("create or replace function f(int) returns int immutable language sql as 'select $1 + 1'")
-    found = [change.what for change in changed(connection, StreamTableId(1))]
+    found = [change.what for change in changes_under(connection, StreamTableId(1))]
     assert sorted(found) == ["function public.f(integer) was replaced", "view public.rich was replaced"]
     reanalyse(connection, StreamTableId(1), found[0])
-    assert changed(connection, StreamTableId(1)) == ()
+    assert changes_under(connection, StreamTableId(1)) == ()
     connection.commit()
     row = app.execute(
         "select columns_used from pgtrickle.list_sources('s') where source_type = 'table'"
@@ -258,7 +258,7 @@ def test_a_table_swapped_for_another_is_followed_anew(orders, app, connection, s
     created(app)
     source("next_orders(id int, customer int, amount numeric(8, 2))")
     orders.change("alter table orders rename to old_orders", "alter table next_orders rename to orders")
-    (change,) = changed(connection, StreamTableId(1))
+    (change,) = changes_under(connection, StreamTableId(1))
     connection.commit()
     reanalyse(connection, StreamTableId(1), change.what)
     row = app.execute("select source_oid = 'orders'::regclass from pgtrickle.list_sources('s')").fetchone()

@@ -14,7 +14,7 @@ from pgtrickle.catalog.outcomes import (
     commit_refresh,
     mark_error,
     mark_reinit,
-    prune,
+    prune_history,
     record_failure,
     set_compiled,
 )
@@ -195,8 +195,8 @@ def test_history_is_bounded(connection):
         " select 1, now(), now() - case when n < 5 then interval '8 days' else interval '0' end,"
         " 'FULL', 'COMPLETED', 1, 'scheduler' from generate_series(1, 1104) n"
     )
-    assert prune(connection) == 104
-    assert prune(connection) == 0
+    assert prune_history(connection) == 104
+    assert prune_history(connection) == 0
 
 
 def test_the_evidence_of_repairs_is_bounded_and_their_number_stays(connection):

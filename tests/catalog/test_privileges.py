@@ -7,7 +7,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from pgtrickle.catalog.dependencies import changed, reanalyse
+from pgtrickle.catalog.dependencies import changes_under, reanalyse
 from pgtrickle.catalog.tables import stream_tables
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.model.errors import CommandRefused, SourceChanged
@@ -105,7 +105,7 @@ def test_row_security_switched_on_later_is_noticed(secrets, app, connection):
     app.execute("select pgtrickle.create_stream_table('a', 'select id from secrets')")
     app.execute("alter table secrets enable row level security")
     (table,) = stream_tables(connection)
-    change, *_ = changed(connection, table.id)
+    change, *_ = changes_under(connection, table.id)
     assert "row-level security" in change.what
     with pytest.raises(SourceChanged, match="hides rows"):
         reanalyse(connection, table.id, change.what)

@@ -78,12 +78,12 @@ def assert_agreed(app: psycopg.Connection, text: str) -> None:
         schedule = parse_schedule(text)
     except BadSchedule as bad:
         with pytest.raises(psycopg.errors.InvalidParameterValue) as refused:
-            app.execute("select pgtrickle.schedule_seconds(%s)", (text,))
+            app.execute("select pgtrickle_internal.schedule_seconds(%s)", (text,))
         assert refused.value.diag.message_hint
         said, wrong = str(refused.value.diag.message_primary), bad.message
         assert said.split(": ")[1:] == [part.replace('"', "'") for part in wrong.split(": ")[1:]]
     else:
-        row = app.execute("select pgtrickle.schedule_seconds(%s)", (text,)).fetchone()
+        row = app.execute("select pgtrickle_internal.schedule_seconds(%s)", (text,)).fetchone()
         seconds = schedule.interval.total_seconds() if isinstance(schedule, Every) else None
         assert row == (seconds,)
 

@@ -59,6 +59,7 @@ def test_a_function_that_finds_names_by_the_search_path_is_refused(orders, admin
         "lib.inner_function(n)",
         "n::lib.score",
         "n * 2 -- inner_function(n)",
+        "length('score of it''s ===')",
         "abs(n)",
         "(n operator(lib.===) 'a')::int",
     ],
@@ -85,3 +86,23 @@ def test_the_path_of_the_author_counts_when_a_function_is_replaced(orders, admin
         pytest.raises(psycopg.errors.FeatureNotSupported, match="names inner_function"),
     ):
         connection.execute("select pgtrickle_internal.reanalyse(1, 'a function was replaced')")
+
+
+def test_a_cast_counts_only_where_the_query_uses_it(admin, app, source, database):
+    admin.execute(
+        "create schema lib; grant usage on schema lib to public; create type lib.mood as enum ('a')"
+    )
+    source("feelings(id int, mood lib.mood)")
+    app.execute("set search_path = public, lib")
+    app.execute("select pgtrickle.create_stream_table('seen', 'select id, mood from feelings')")
+    # the body names lib.mood without its schema
+    admin.execute("set search_path = public, lib")
+    admin.execute(
+        "create function lib.mood_text(m mood) returns text immutable language sql"
+        " as $$ select case when m = 'a'::mood then 'calm' end $$;"
+        "create cast (mood as text) with function lib.mood_text(mood)"
+    )
+    with database.connect(autocommit=True) as connection:
+        connection.execute("select pgtrickle_internal.reanalyse(1, 'a cast was created')")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="names mood of schema lib"):
+        app.execute("select pgtrickle.create_stream_table('other', 'select mood::text as m from feelings')")

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from pgtrickle.capture.repair import capture_gaps, repair, retry_capture, waiting_sources
-from pgtrickle.commands.look import standing
+from pgtrickle.commands.status import table_status
 from pgtrickle.model.errors import Busy
 from tests.fixtures.databases import APP
 
@@ -50,16 +50,16 @@ def test_creating_over_a_busy_source_returns_and_says_who_is_in_the_way(
     ((message, detail),) = notices
     assert message == "stream table public.s waits for its triggers on public.orders"
     assert f"pid {writer.info.backend_pid} (role app" in detail
-    shown = standing(database.dsn(APP), "s")
+    shown = table_status(database.dsn(APP), "s")
     assert shown.status.value == "INITIALIZING"
     assert f"pid {writer.info.backend_pid} (role app" in str(shown.waits)
     assert retry_all(connection) != [None]
-    assert "after 2 attempts" in str(standing(database.dsn(APP), "s").waits)
+    assert "after 2 attempts" in str(table_status(database.dsn(APP), "s").waits)
     # whoever writes meanwhile is not held up
     app.execute("insert into orders values (3, 5)")
     writer.commit()
     assert retry_all(connection) == [None]
-    assert standing(database.dsn(APP), "s").waits is None
+    assert table_status(database.dsn(APP), "s").waits is None
     assert capture_gaps(connection) == {}
     app.execute("insert into orders values (4, 5)")
     count = connection.execute("select sum(pending_rows) from pgtrickle.change_buffer_sizes()").fetchone()
@@ -131,7 +131,7 @@ def test_a_privilege_that_was_revoked_meanwhile_is_told(orders, app, connect, co
     writer.rollback()
     app.execute("revoke trigger on orders from trickle")
     assert retry_all(connection) == ["permission denied for table orders"]
-    assert "permission denied for table orders" in str(standing(database.dsn(APP), "s").waits)
+    assert "permission denied for table orders" in str(table_status(database.dsn(APP), "s").waits)
 
 
 def test_readers_of_a_busy_source_wait_for_its_repair(orders, app, connect, connection):

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from pgtrickle.commands.look import standing
+from pgtrickle.commands.status import table_status
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.stream_table import Status
 from tests.fixtures.databases import APP
@@ -35,8 +35,8 @@ def test_a_busy_source_gets_its_triggers_once_it_is_free(source, app, connect, e
     writer.execute("insert into orders values (2, 1, 5)")
     create(app, "sums")
     with running(engine) as sidecar:
-        eventually(lambda: "after 3 attempts" in str(standing(database.dsn(APP), "sums").waits))
-        assert standing(database.dsn(APP), "sums").status is Status.INITIALIZING
+        eventually(lambda: "after 3 attempts" in str(table_status(database.dsn(APP), "sums").waits))
+        assert table_status(database.dsn(APP), "sums").status is Status.INITIALIZING
         assert not sidecar.has_refreshed("sums")
     # whoever takes over knows what is waited for
     with running(engine) as sidecar:
@@ -48,7 +48,7 @@ def test_a_busy_source_gets_its_triggers_once_it_is_free(source, app, connect, e
         create(app, "ids", "select id from orders")
         app.execute("insert into orders values (5, 2, 2)")
         eventually(lambda: rows(app) == [(1, 15), (2, 9)])
-        assert "pid" in str(standing(database.dsn(APP), "ids").waits)
+        assert "pid" in str(table_status(database.dsn(APP), "ids").waits)
         writer.commit()
         eventually(lambda: rows(app, "ids") == [(1,), (2,), (3,), (4,), (5,)])
         assert not sidecar.errors()

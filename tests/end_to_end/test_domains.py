@@ -76,3 +76,25 @@ def test_a_stream_table_has_the_domains_of_its_query(source, followed, app):
     app.execute("update c set a = -1")
     for group in (tables, recomputed):
         group.follow(actions=EVERY)
+
+
+def test_domains_over_ranges_are_followed(source, followed, app):
+    app.execute("create domain span as int4range")
+    app.execute("create domain narrow as span check (upper(value) < 100)")
+    app.execute("create domain spans as int4multirange")
+    source("stays(id int primary key, k int, s span, n narrow, m spans, l span[])")
+    app.execute("insert into stays values (1, 1, '[1,5)', '[2,3)', '{[1,2)}', array['[1,5)'::span])")
+    app.execute("insert into stays values (2, 1, null)")
+    tables = followed(
+        "select * from stays",
+        "select o.id, c.s, c.n, c.m, c.l from stays o left join stays c on c.id = o.k",
+        "select s, count(*) as n from stays group by s",
+        "select m, max(id) as last from stays group by m",
+        "select k, array_agg(n order by id) as ns from stays group by k",
+        "select id, lag(s) over (order by id) as s from stays",
+    )
+    tables.after(
+        "update stays set s = 'empty', m = '{}' where id = 2", "insert into stays values (3, 2, '(,)')"
+    )
+    tables.after("delete from stays where id = 1")
+    tables.read_the_same()

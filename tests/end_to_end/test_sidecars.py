@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pgtrickle.commands.look import sidecars
+from pgtrickle.commands.status import sidecars
 from pgtrickle.commands.verify import verify
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.settings import WORKER_POOL_SIZE

@@ -7,11 +7,11 @@ import time
 import psycopg
 import pytest
 
-from pgtrickle.commands.look import standing
 from pgtrickle.commands.refresh import refresh
+from pgtrickle.commands.status import table_status
 from pgtrickle.commands.verify import verify
 from pgtrickle.embedded import SUPERUSER
-from pgtrickle.interfaces.connecting import connect as connect_python
+from pgtrickle.interfaces.connect import connect as connect_python
 from pgtrickle.model.errors import RefreshTimedOut, VerifyTimedOut
 from pgtrickle.model.settings import SparkPath
 from pgtrickle.model.stream_table import Action, Status
@@ -42,6 +42,7 @@ def active(admin: psycopg.Connection) -> int:
     return int(row[0])
 
 
+@pytest.mark.light
 def test_a_query_that_runs_on_in_postgresql_is_cancelled_and_the_error_says_what_ran(
     orders, stream_table, app, admin, engine
 ):
@@ -59,17 +60,16 @@ def test_a_query_that_runs_on_in_postgresql_is_cancelled_and_the_error_says_what
     )
     eventually(lambda: active(admin) == 0)
     assert table.rows() == [(1,)]
-    found = standing(engine.dsn, table.name)
+    found = table_status(engine.dsn, table.name)
     assert found.consecutive_errors == 1
     assert found.retry_at is not None
     assert (found.last_error or "").startswith("PGT-R007")
     app.execute("select pgtrickle.alter_stream_table(%s, query => 'select 2::bigint as n')", (table.name,))
     refresh(engine, table.name)
     assert table.rows() == [(2,)]
-    assert standing(engine.dsn, table.name).consecutive_errors == 0
+    assert table_status(engine.dsn, table.name).consecutive_errors == 0
 
 
-@pytest.mark.light
 def test_an_apply_that_waits_for_ever_is_cancelled_and_nothing_is_half_applied(
     orders, stream_table, app, engine, database
 ):
@@ -100,7 +100,7 @@ def test_a_job_that_reads_for_too_long_is_cancelled_on_spark_and_in_its_tasks(
     with pytest.raises(RefreshTimedOut, match=r"within 4 s"):
         refresh(engine, "slowly")
     eventually(lambda: active(admin) == 0, seconds=30)
-    assert standing(dsn, "slowly").consecutive_errors == 1
+    assert table_status(dsn, "slowly").consecutive_errors == 1
     engine._spark = None
     engine.close()
 
@@ -113,7 +113,7 @@ def test_timeouts_in_a_row_suspend_a_table_and_leave_the_others_alone(orders, st
     )
     app.execute("select pgtrickle.alter_stream_table(%s, schedule => '1s')", (other.name,))
     with running(engine, max_errors=2) as sidecar:
-        eventually(lambda: standing(engine.dsn, "pairs").status is Status.SUSPENDED)
+        eventually(lambda: table_status(engine.dsn, "pairs").status is Status.SUSPENDED)
         app.execute("insert into orders values (1000, 1, 1)")
         eventually(lambda: other.rows() == [(1000,)])
     assert {type(error) for error in sidecar.errors()} == {RefreshTimedOut}
@@ -131,7 +131,7 @@ def test_a_limit_is_set_in_sql_in_python_and_in_statements_and_goes_back_to_the_
             assert trickle.status("totals").refresh_timeout == seconds
     app.execute("select pgtrickle.alter_stream_table('totals', refresh_timeout => '2 minutes')")
     app.execute("select pgtrickle.alter_stream_table('totals', schedule => '5s')")
-    assert standing(dsn, "totals").refresh_timeout == 120
+    assert table_status(dsn, "totals").refresh_timeout == 120
     for wrong in ("soon", "-5s", "1ms", "'; drop"):
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="is not a value of refresh_timeout"):
             app.execute("select pgtrickle.alter_stream_table('totals', refresh_timeout => %s)", (wrong,))
@@ -162,7 +162,7 @@ def test_a_comparison_that_takes_too_long_is_cancelled_and_blames_nobody(
         " it was evaluating the query in PostgreSQL, and was cancelled"
     )
     eventually(lambda: active(admin) == 0)
-    found = standing(engine.dsn, table.name)
+    found = table_status(engine.dsn, table.name)
     assert (found.status, found.consecutive_errors, found.repairs) == (Status.ACTIVE, 0, 0)
     assert len(verify(engine, table.name, None)) == 1
 
@@ -176,7 +176,7 @@ def test_a_comparison_that_has_to_follow_an_endless_query_first_is_cancelled_too
     with pytest.raises(VerifyTimedOut, match="within 1 s"):
         verify(engine, table.name, 1.0)
     eventually(lambda: active(admin) == 0)
-    assert standing(engine.dsn, table.name).consecutive_errors == 0
+    assert table_status(engine.dsn, table.name).consecutive_errors == 0
 
 
 @pytest.mark.diverges

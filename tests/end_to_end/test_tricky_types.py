@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from pgtrickle.model.settings import SparkPath
 from pgtrickle.model.stream_table import Action
 
 
@@ -205,8 +206,8 @@ def test_virtual_columns_are_recomputed_where_their_author_prints_values_differe
 def test_arrays_of_fixed_lengths_keep_all_of_each_element(source, followed):
     codes = source("codes(id int primary key, k int, c char(3), b bit(4), cs char(3)[], bs bit(4)[])")
     codes.change(
-        "insert into codes values (1, 1, 'abc', '1011', '{abc,d}', '{1011,0001}'),"
-        " (2, 1, 'd', '0001', '{}', '{}')"
+        "insert into codes values (1, 1, 'abc', '1011', '{abc,d}', '{1011,0001}')",
+        "insert into codes values (2, 1, 'd', '0001', '{}', '{}')",
     )
     tables = followed(
         "select * from codes",
@@ -223,3 +224,102 @@ def test_arrays_of_fixed_lengths_keep_all_of_each_element(source, followed):
     tables.read_the_same()
     tables.after("delete from codes where id = 1", "update codes set k = 3")
     tables.read_the_same()
+
+
+def test_texts_of_no_fixed_length_keep_their_trailing_spaces(source, followed):
+    names = source("names(id int primary key, k int, n bpchar, c char(4))")
+    names.change("insert into names values (1, 1, 'a ', 'a'), (2, 1, 'b', 'bc'), (3, 2, '', '')")
+    tables = followed(
+        "select * from names",
+        "select o.id, o.n, c.c from names o join names c on c.id = o.k",
+        "select k, max(c) as most, min(c) as least, array_agg(c order by id) as cs from names group by k",
+    )
+    tables.read_the_same()
+    tables.after(
+        "update names set n = 'b  ', c = 'x' where id = 2", "insert into names values (4, 2, 'd  ', 'd')"
+    )
+    tables.read_the_same()
+
+
+@pytest.mark.parametrize(
+    ("declared", "first", "second"),
+    [
+        ("pg_snapshot", "'1:1:'", "'10:20:10,14'"),
+        ("json[]", "array['{}'::json]", "array['[]'::json]"),
+        ("place", "row(1, '(0,1)')::place", "row(2, '(1,2)')::place"),
+        ("places", "array[row(1, '(0,1)')::place]", "null"),
+    ],
+)
+def test_values_without_equality_are_recomputed_below_what_postgresql_evaluates(
+    source, stream_table, app, declared, first, second
+):
+    app.execute("create type place as (id int, spot point)")
+    app.execute("create domain places as place[]")
+    held = source(f"held(id int primary key, v {declared})")
+    held.change(f"insert into held values (1, {first}), (2, {second})")
+    before = stream_table("select id, lag(v) over (order by id) as v from held", loads=False)
+    before.refresh()
+    held.change(f"update held set v = {second} where id = 1", f"insert into held values (3, {first})")
+    outcome = before.refresh()
+    assert outcome.action is Action.FULL
+    assert "has no equality" in outcome.reason
+    told = "select id, v::text from {} order by id"
+    assert (
+        app.execute(told.format(before.name)).fetchall()
+        == app.execute(told.format(f"({before.query}) q")).fetchall()
+    )
+
+
+def test_groups_of_values_that_cannot_be_sorted_are_followed(source, followed):
+    source("runs(id int primary key, x xid, a aclitem)", rows=[(1, "7", "=r/app"), (2, "7", "=r/app")])
+    tables = followed(
+        "select x, count(*) as n from runs group by x",
+        "select a, max(id) as last from runs group by a",
+        "select distinct x from runs",
+        "select * from runs",
+    )
+    tables.after("insert into runs values (3, '8', '=w/app')", "update runs set x = '9' where id = 1")
+    tables.after("delete from runs where id = 2")
+
+
+@pytest.mark.parametrize("path", [SparkPath.SMALL, SparkPath.DISTRIBUTED])
+def test_values_whose_arrays_have_another_delimiter_are_followed(source, stream_table, app, engine, path):
+    """The elements of an array of boxes are separated by semicolons."""
+    engine.path = path
+    areas = source("areas(id int primary key, k int, b box, bs box[])")
+    areas.change(
+        "insert into areas values (1, 1, '(1,1),(0,0)', '{(1,1),(0,0);(2,2),(1,1)}')",
+        "insert into areas values (2, 1, null, '{}')",
+    )
+    tables = [
+        stream_table(query, mode="DIFFERENTIAL", loads=False)
+        for query in (
+            "select id, k, b, bs from areas",
+            "select o.id, o.k, c.b, c.bs from areas o left join areas c on c.id = o.k",
+        )
+    ]
+    for change in (
+        "select",
+        "update areas set b = '(3,3),(0.5,0)' where id = 2",
+        "insert into areas values (3, 2, null, '{(5,5),(4,4)}')",
+        "delete from areas where id = 1",
+    ):
+        areas.change(change)
+        for table in tables:
+            table.refresh()
+            told = "select id, k, b::text, bs::text from {} order by id"
+            stored = app.execute(told.format(table.name)).fetchall()
+            assert stored == app.execute(told.format(f"({table.query}) q")).fetchall()
+
+
+def test_a_column_without_equality_that_nobody_reads_keeps_nothing_from_being_followed(source, followed):
+    notes = source("notes(id int primary key, during int4range, note json, notes json[])")
+    notes.change("insert into notes values (1, '[1,5)', '{}', array['{}'::json]), (2, '[1,5)', '[]', null)")
+    tables = followed(
+        "select a.id, b.id as other from notes a join notes b on b.during = a.during",
+        "select id, lag(during) over (order by id) as before from notes",
+    )
+    tables.after(
+        "update notes set during = '[2,6)' where id = 1",
+        "insert into notes values (3, '[2,6)', null, null)",
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pgtrickle.commands.look import standing
+from pgtrickle.commands.status import table_status
 from pgtrickle.model.errors import UnsupportedQuery
 from tests.fixtures.databases import APP
 
@@ -33,7 +33,7 @@ def test_what_is_too_wide_is_recomputed_with_the_reason_or_refused(
     }
     for what, query in queries.items():
         table = stream_table(query)
-        shown = standing(database.dsn(APP), table.name)
+        shown = table_status(database.dsn(APP), table.name)
         assert "columns" in (shown.downgrade_reason or ""), what
         app.execute("update t set c1 = 7 where id = 1")
         app.execute("insert into u(id) values (3)")

@@ -10,7 +10,7 @@ import psycopg
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.stream_table import RefreshMode
-from pgtrickle.plan.compile import regenerated
+from pgtrickle.plan.compile import regenerate
 from tests.fixtures.databases import TEMPLATE, Templates, create_database
 from tests.fixtures.servers import EMBEDDED, new_server
 from tests.fuzz.ground import TIMEOUT
@@ -44,8 +44,8 @@ def _examined(analyst: Analyst, one: Play, *, most: int | None) -> None:
     one.mode = RefreshMode.DIFFERENTIAL
     try:
         given = analyst.canonical(one.query)
-        if analyst.canonical(regenerated(given)) != given:
-            one.failure = Failure(one.query, "read otherwise", 0, regenerated(given))
+        if analyst.canonical(regenerate(given)) != given:
+            one.failure = Failure(one.query, "read otherwise", 0, regenerate(given))
             return
         actual = analyst.rows(evaluated(analyst.block(one.query)))
     except UnsupportedQuery as refusal:

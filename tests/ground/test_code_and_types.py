@@ -211,6 +211,9 @@ def test_types_are_watched_with_all_their_parts(ground, app, source):
     ):
         found = ground.after(statement).replace("public.", "")
         assert says in found or ("ERROR" in found and says.split(" was")[0] in found), (statement, found)
+    # values of an attribute that was dropped are gone, even if one of the same name follows
+    found = ground.after("alter type pair drop attribute b; alter type pair add attribute b int")
+    assert found == "type public.pair was altered (attributes)"
     for statement in (
         "alter domain positive set default 3",
         "alter domain positive validate constraint positive_check",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from pgtrickle.model.stream_table import Action
+
 pytestmark = pytest.mark.every_postgres
 
 ITEMS = "create table items(id int primary key, v int, note text)"
 GRANT = "grant select, trigger on {} to trickle"
+LEAVE = "alter table part no inherit events"
 
 
 def test_what_changes_no_answer_does_nothing(items, ground, app):
@@ -293,3 +296,39 @@ def test_what_a_replaced_view_may_not_read_yet_is_followed_once_it_may(items, gr
     found = ground.after("create or replace view low as select id from others")
     assert "pgtrickle may not follow table public.others" in found
     assert "view public.low was replaced" in ground.after("grant select, trigger on others to trickle")
+
+
+@pytest.mark.parametrize(
+    ("table", "part", "writes"),
+    [
+        ("events(id int, day int) partition by list (day)", "partition of events for values in (3)", ""),
+        ("events(id int, day int)", "() inherits (events)", "insert into part values (3, 3)"),
+    ],
+)
+@pytest.mark.parametrize("end", ["drop table part", "alter table events {} part"])
+def test_a_part_that_came_and_went_between_two_polls_leaves_no_rows(
+    source, app, stream_table, table, part, writes, end
+):
+    """Its rows were written through the table, and nothing in the catalogs tells of it afterwards."""
+    is_partitioned = "partition" in part
+    events = source(table)
+    if is_partitioned:
+        app.execute("create table events_1 partition of events for values in (1)")
+        app.execute("grant select, trigger on events_1 to trickle")
+    events.insert([(1, 1)])
+    counted = stream_table("select count(*) as n, sum(id) as ids from events")
+    for _ in range(2):
+        events.change(
+            f"create table part {part}",
+            writes or "insert into events values (3, 3)",
+            "update events set id = id + 1",
+            end.format("detach partition")
+            if is_partitioned
+            else end.replace("alter table events {} part", LEAVE),
+        )
+        counted.refresh()
+        counted.equals_its_query()
+        app.execute("drop table if exists part")
+    events.change("insert into events values (2, 1)")
+    assert counted.refresh().action is Action.DIFFERENTIAL
+    counted.equals_its_query()

@@ -91,7 +91,7 @@ def test_a_stream_table_that_was_tampered_with_is_found_out(trickle, orders, adm
     admin.execute("set pgtrickle.applying = on; delete from sales where region = 'north'")
     with pytest.raises(Diverged, match="north"):
         trickle.verify("sales")
-    assert trickle.repair("sales") == ["sales will be computed anew; only the difference is written."]
+    assert trickle.repair("sales") == ["public.sales will be computed anew; only the difference is written."]
     trickle.refresh("sales")
     trickle.verify("sales")
     assert trickle.status("sales").repairs == 1

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pgtrickle.embedded import Server
-from pgtrickle.embedded.surroundings import free_port, unprivileged_account
+from pgtrickle.embedded.host import free_port, unprivileged_account
 from tests.fixtures.databases import APP
 from tests.fixtures.servers import SETTINGS, binaries
 

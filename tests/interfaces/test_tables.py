@@ -18,6 +18,8 @@ from pgtrickle.interfaces.reference import configuration_page
 from pgtrickle.model.errors import CommandRefused
 from pgtrickle.model.options import ON_ALTER, ON_CREATE
 from pgtrickle.model.settings import SETTINGS, Settings, read_settings
+from pgtrickle.plan.limits import QueryLimits
+from tests.fixtures.databases import TRICKLE
 
 SOURCE = Path(pgtrickle.__file__).parent
 CREATING = ("create_stream_table", "create_stream_table_if_not_exists", "create_or_replace_stream_table")
@@ -65,7 +67,7 @@ def test_only_the_table_reads_variables_of_ours():
         for file in SOURCE.rglob("*.py")
         if re.search(r"[\"']PGTRICKLE_", file.read_text()) and file.name != "settings.py"
     ]
-    assert readers in ([], ["plan/limits.py"])
+    assert readers == []
 
 
 def test_the_command_line_has_every_setting():
@@ -129,3 +131,9 @@ def _sql_options(connection, function: str) -> dict[str, str | None]:
         value = re.sub(r"'(.*)'::.*", r"\1", default)
         found[name.split()[0]] = None if value.startswith("NULL") else value
     return {name: value for name, value in found.items() if name != "name" and (name, value) != ("query", "")}
+
+
+def test_the_limits_of_queries_reach_the_engine(database, monkeypatch):
+    monkeypatch.setenv("PGTRICKLE_MAX_RELATIONS", "7")
+    with pgtrickle.connect(database.dsn(TRICKLE)) as trickle:
+        assert trickle.engine.query_limits == QueryLimits(max_relations=7)

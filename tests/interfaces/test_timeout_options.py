@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import pgtrickle
-from pgtrickle.commands.look import standing
-from pgtrickle.interfaces.ddl.parsing import parse
-from pgtrickle.interfaces.ddl.running import run as run_statements
+from pgtrickle.commands.status import table_status
+from pgtrickle.interfaces.ddl.execute import execute as run_statements
+from pgtrickle.interfaces.ddl.parser import parse
 from pgtrickle.model.errors import CommandRefused, VerifyTimedOut
 from tests.fixtures.databases import APP, TRICKLE
 
@@ -34,14 +34,14 @@ def slept(source, app, admin, database, engine):
 def test_the_command_line_sets_changes_shows_and_resets_the_limit_of_a_refresh(cli, orders, dsn):
     query = "select id from orders"
     assert cli("create", "s", "--query", query, "--refresh-timeout", "1h30m").exit_code == 0
-    assert standing(dsn, "s").refresh_timeout == 5400
+    assert table_status(dsn, "s").refresh_timeout == 5400
     assert "1 h 30 min" in cli("status", "s").out
     assert cli("alter", "s", "--refresh-timeout", "250ms").exit_code == 0
-    assert standing(dsn, "s").refresh_timeout == 0.25
+    assert table_status(dsn, "s").refresh_timeout == 0.25
     assert cli("alter", "s", "--refresh-timeout", "none").exit_code == 0
-    assert standing(dsn, "s").refresh_timeout == 0
+    assert table_status(dsn, "s").refresh_timeout == 0
     assert cli("alter", "s", "--refresh-timeout", "default").exit_code == 0
-    assert standing(dsn, "s").refresh_timeout is None
+    assert table_status(dsn, "s").refresh_timeout is None
     answer = cli("alter", "s", "--refresh-timeout", "soon")
     assert answer.exit_code != 0
     assert "'soon' is not a value of refresh_timeout" in answer.err
@@ -52,11 +52,11 @@ def test_statements_set_change_and_reset_the_limit_of_a_refresh(orders, dsn, dat
         list(run_statements(database.dsn(APP), parse(statement), lambda name: ""))
 
     run("create stream table s with (refresh_timeout = '5min') as select id from orders")
-    assert standing(dsn, "s").refresh_timeout == 300
+    assert table_status(dsn, "s").refresh_timeout == 300
     run("alter stream table s set (refresh_timeout = '90')")
-    assert standing(dsn, "s").refresh_timeout == 90
+    assert table_status(dsn, "s").refresh_timeout == 90
     run("alter stream table s set (refresh_timeout = 'default')")
-    assert standing(dsn, "s").refresh_timeout is None
+    assert table_status(dsn, "s").refresh_timeout is None
     with pytest.raises(CommandRefused, match="is not a value of refresh_timeout"):
         run("alter stream table s set (refresh_timeout = '-1s')")
 

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pgtrickle.plan.operators import Operator
+from tests.fixtures.lanes import examples
 from tests.laws.checking import ALL, GIVEN, bound_rows, check, truths
 from tests.laws.ends import end
 from tests.laws.needs import needs
@@ -14,7 +15,7 @@ from tests.laws.parts import Names, scans
 from tests.laws.sources import SOURCES, supersets, used, worlds
 from tests.laws.trees import BINARY, UNARY, placements, trees
 
-law = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @law
@@ -79,7 +80,7 @@ def over_scans(draw: st.DrawFn, kind: type[Operator]) -> Operator:
 
 @pytest.mark.parametrize("kind", [*UNARY, *BINARY], ids=lambda kind: kind.__name__)
 def test_each_operator_alone_keeps_the_laws(kind):
-    @settings(law, max_examples=40)
+    @settings(law, max_examples=examples(40))
     @given(data=st.data(), op=over_scans(kind), more=supersets)
     def holds(data, op, more):
         check(op, data.draw(worlds(used(op))), more, data.draw(needs(op)))

@@ -17,6 +17,7 @@ from pgtrickle.plan.reads import AGAIN, WEIGHT, Read, Role
 from pgtrickle.plan.rules import RULES
 from pgtrickle.plan.rules.needs import EVERYTHING
 from pgtrickle.postgres.arrow import arrow_schema
+from tests.fixtures.lanes import examples
 from tests.laws.checking import GIVEN, clocked, truths
 from tests.laws.ends import LOWERINGS, Rows, both_ends, change, end
 from tests.laws.needs import needs
@@ -30,7 +31,7 @@ def test_the_laws_know_every_operator_that_spark_computes():
     assert {*LOWERINGS, Leaf, Answer} == {kind for kind, rule in RULES.items() if rule.spark_sql}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(op=trees(), is_first=st.booleans(), changed=supersets)
 def test_a_weight_is_taken_of_the_reads_that_have_one(op, is_first, changed):
     bound, reads = Binding(changed).program(op, (EVERYTHING,) if is_first else ())
@@ -56,7 +57,7 @@ def listed(found: pa.Table) -> Rows:
 
 
 law = settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -16,6 +16,7 @@ from pgtrickle.plan.program import Merge, MergedGroups, Slot
 from pgtrickle.plan.reads import WEIGHT
 from pgtrickle.plan.targets.groups import Grouped
 from pgtrickle.plan.targets.merged import Merged
+from tests.fixtures.lanes import examples
 from tests.laws.checking import bound_rows, clocked, truths
 from tests.laws.ends import change as change_between
 from tests.laws.expressions import meaning, meaning_of, parsed
@@ -99,7 +100,7 @@ def grouped(draw: st.DrawFn) -> Aggregate:
     return draw(groups(draw(bare_trees(names, draw(st.integers(0, 3)))), names, has_distinct=False))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), op=grouped())
 def test_merging_the_change_equals_recomputation(data, op):
     world = data.draw(worlds(used(op)))

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.passes.prune import prune
+from tests.fixtures.lanes import examples
 from tests.laws.checking import check, truths
 from tests.laws.sources import used, worlds
 from tests.laws.trees import trees
 from tests.laws.zsets import chosen
 
-law = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

@@ -17,6 +17,7 @@ from pgtrickle.plan.operators import Aggregate, GroupKey, Join, Mark, Nothing, O
 from pgtrickle.plan.passes.bind import Binding
 from pgtrickle.plan.properties import is_padded, reads_holding
 from pgtrickle.plan.reads import Read, ReadKind
+from tests.fixtures.lanes import examples
 from tests.laws.checking import GIVEN, truths
 from tests.laws.ends import both_ends
 from tests.laws.needs import needs
@@ -27,7 +28,7 @@ from tests.laws.sources import BOOLEAN, SOURCES, source, supersets, used, worlds
 from tests.laws.trees import trees
 from tests.laws.zsets import World
 
-law = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @law

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pgtrickle.model.source import Source
 from pgtrickle.plan.operators import Filter, Join, Operator
 from pgtrickle.plan.targets.unique_key import unique_columns
+from tests.fixtures.lanes import examples
 from tests.laws.parts import Names, conditions, scan, scans
 from tests.laws.rows import Row, respects
 from tests.laws.sources import rows_of, source
@@ -51,7 +52,7 @@ def joined(draw: st.DrawFn, tables: Sequence[Source]) -> Operator:
     return op
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(op=joined(KEYED), bags=lawful(KEYED))
 def test_unique_columns_are_unique(op, bags):
     names = unique_columns(op)

@@ -19,11 +19,12 @@ from typing import Any
 
 import psycopg
 
-from pgtrickle.commands.look import history, standing
 from pgtrickle.commands.refresh import refresh
+from pgtrickle.commands.status import history, table_status
 from pgtrickle.commands.verify import verify
+from pgtrickle.model.errors import SparkLost
 from pgtrickle.model.settings import SparkPath
-from pgtrickle.pipeline.session import open_spark
+from pgtrickle.pipeline.session import Spark, open_spark
 from pgtrickle.refresh.engine import Engine
 from tests.fixtures.poolers import POOL_SIZE
 from tests.fixtures.sidecars import running
@@ -81,6 +82,22 @@ def kill_at_work(engine: Engine, holder: psycopg.Connection, known: set[int]) ->
     return met | known
 
 
+def note_losses() -> list[str]:
+    """The jobs that are given up from now on because a process has ended, each with what is said of it."""
+    lost: list[str] = []
+    check = Spark.check
+
+    def noting(self: Spark, failure: Exception) -> None:
+        try:
+            check(self, failure)
+        except SparkLost as loss:
+            lost.append(loss.message)
+            raise
+
+    Spark.check = noting  # type: ignore[method-assign]
+    return lost
+
+
 def during_a_refresh(engine: Engine, app: psycopg.Connection, dsn: str) -> dict[str, Any]:
     """Spark repeats what the executors were doing."""
     outcomes = []
@@ -95,19 +112,27 @@ def during_a_refresh(engine: Engine, app: psycopg.Connection, dsn: str) -> dict[
 
 
 def below_a_sidecar(engine: Engine, app: psycopg.Connection, dsn: str) -> dict[str, Any]:
-    """Spark gives the job up, since its executors die whenever they work on it."""
+    """Spark gives the job up, since its executors die whenever they work on it; the sidecar tries again."""
+    lost = note_losses()
     with running(engine) as sidecar:
         with tasks_waiting(dsn) as holder:
             app.execute("delete from orders where mod(id, 5) = 0")
             met: set[int] = set()
             for _ in range(MAX_FAILURES):
                 met = kill_at_work(engine, holder, met)
-            eventually(lambda: bool(sidecar.errors()), seconds=SECONDS)
-            during = standing(engine.dsn, "checked")
+            eventually(lambda: bool(lost), seconds=SECONDS)
+            # the next job
+            eventually(lambda: bool(waiting_tasks(holder) - met), seconds=SECONDS)
+            during = table_status(engine.dsn, "checked")
         eventually(lambda: sidecar.has_refreshed("checked"), seconds=SECONDS)
         errors = sorted({getattr(error, "code", str(error)) for error in sidecar.errors()})
     verify(engine, "checked")
-    return {"errors": errors, "status": during.status.value, "consecutive": during.consecutive_errors}
+    return {
+        "lost": lost,
+        "errors": errors,
+        "status": during.status.value,
+        "consecutive": during.consecutive_errors,
+    }
 
 
 def main() -> None:
@@ -124,10 +149,10 @@ def main() -> None:
             "refresh": during_a_refresh(engine, app, dsn),
             "sidecar": below_a_sidecar(engine, app, dsn),
         }
-    standing_after = standing(engine.dsn, "checked")
+    status_after = table_status(engine.dsn, "checked")
     found["after"] = {
-        "status": standing_after.status.value,
-        "errors": standing_after.consecutive_errors,
+        "status": status_after.status.value,
+        "errors": status_after.consecutive_errors,
         "failed": [past.error for past in history(engine.dsn, "checked", 100) if past.status != "COMPLETED"],
         "deaths": engine.supply.deaths,
     }

@@ -17,8 +17,8 @@ from typing import Any
 import psycopg
 
 from pgtrickle.catalog.tables import find
-from pgtrickle.commands.look import history, sidecars, standing
 from pgtrickle.commands.refresh import SPARK_SECONDS, refresh
+from pgtrickle.commands.status import history, sidecars, table_status
 from pgtrickle.commands.verify import verify
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.model.errors import SparkLost
@@ -130,7 +130,7 @@ def below_a_sidecar(engine: Engine, app: psycopg.Connection) -> dict[str, Any]:
         eventually(lambda: engine.supply.why_waiting is not None)
         app.execute("insert into orders values (1002, 2, 2)")
         eventually(lambda: sidecar.has_refreshed("whole"))
-        eventually(lambda: standing(dsn, "totals").waits is not None)
+        eventually(lambda: table_status(dsn, "totals").waits is not None)
         try:
             app.execute("set pgtrickle.wait_timeout = '1s'")
             app.execute("select pgtrickle.refresh_stream_table('totals')")
@@ -138,15 +138,15 @@ def below_a_sidecar(engine: Engine, app: psycopg.Connection) -> dict[str, Any]:
         except psycopg.Error as error:
             answer = error.diag.message_detail or ""
         waiting = {
-            "waits": standing(dsn, "totals").waits,
-            "whole waits": standing(dsn, "whole").waits,
+            "waits": table_status(dsn, "totals").waits,
+            "whole waits": table_status(dsn, "whole").waits,
             "answer": answer,
             "vitals": sidecars(dsn)[0].vitals["waits_for_spark"],
             "totals was refreshed": sidecar.has_refreshed("totals"),
         }
         is_back_allowed = True
         eventually(lambda: sidecar.has_refreshed("totals", Action.DIFFERENTIAL), seconds=SPARK_SECONDS)
-        eventually(lambda: standing(dsn, "totals").waits is None)
+        eventually(lambda: table_status(dsn, "totals").waits is None)
         told = [
             event.error.code if event.error else event.note
             for event in list(sidecar.events)
@@ -188,7 +188,7 @@ def main() -> None:
         given = below_a_given_session(engine, app)
         verify(engine, None)
     states = {
-        name: (standing(engine.dsn, name).status.value, standing(engine.dsn, name).consecutive_errors)
+        name: (table_status(engine.dsn, name).status.value, table_status(engine.dsn, name).consecutive_errors)
         for name in ("totals", "whole")
     }
     failed = [past.error for past in history(engine.dsn, "totals", 100) if past.status != "COMPLETED"]

@@ -12,8 +12,8 @@ import psycopg
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.analysis.context import Context, Definition
-from pgtrickle.plan.analysis.query import Block, analysed, parse
+from pgtrickle.plan.analysis.context import Context, QueryDefinition
+from pgtrickle.plan.analysis.query import Block, analyse, parse
 from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.passes.prune import prune_as_written
 from pgtrickle.postgres.introspect import (
@@ -66,7 +66,7 @@ class Analyst:
         """The operators of a query as somebody would write it."""
         given = canonical(self.connection, self._qualified(query))
         sources = describe_sources(self.connection, self._relations("r"))
-        definition = Definition(
+        definition = QueryDefinition(
             query=given.query,
             sources=_by_name(sources),
             views=view_texts(self.connection, self._relations("v")),
@@ -74,7 +74,7 @@ class Analyst:
             outputs=given.outputs,
             set_functions=set_function_names(self.connection),
         )
-        return analysed(parse(definition.query), Context(definition, self._types))
+        return analyse(parse(definition.query), Context(definition, self._types))
 
     def canonical(self, query: str) -> str:
         """The text that PostgreSQL has of a query."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import psycopg
 
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.analysis.context import Definition
-from pgtrickle.plan.compile import Compiled, compiled
+from pgtrickle.plan.analysis.context import QueryDefinition
+from pgtrickle.plan.compile import Compiled
+from pgtrickle.plan.compile import compile_query as compile_definition
 from pgtrickle.postgres.introspect import (
     aggregate_names,
     canonical,
@@ -26,7 +27,7 @@ def compile_query(connection: psycopg.Connection, query: str) -> Compiled:
     """The query compiled as a refresh would; every table of the database is a source it may read."""
     given = canonical(connection, _qualified(connection, query))
     sources = describe_sources(connection, _relations(connection, "rp"))
-    definition = Definition(
+    definition = QueryDefinition(
         query=given.query,
         sources={source.name: source for source in sources.values()},
         views=view_texts(connection, _relations(connection, "v")),
@@ -38,7 +39,7 @@ def compile_query(connection: psycopg.Connection, query: str) -> Compiled:
     def typer(from_sql, expressions):
         return expression_types(connection, from_sql, expressions)
 
-    return compiled(definition, typer)
+    return compile_definition(definition, typer)
 
 
 def _qualified(connection: psycopg.Connection, query: str) -> str:

@@ -32,14 +32,14 @@ class Column:
 
     def carried(self, carrier: Carrier) -> list[Any]:
         """The values in the form that Spark gets, one more for null at the end."""
-        query = f"select {carrier.carried('v')} from held order by n"
+        query = f"select {carrier.carry_sql('v')} from held order by n"
         return list(read_arrow(self.connection, query, (Field("v", carrier),))["v"].to_pylist())
 
     def restored(self, carrier: Carrier, values: list[Any]) -> list[Any]:
         """Whether each value is the one it was, and its text."""
         form = carrier.input_type or carrier.form.postgres.partition("(")[0]
         return self.connection.execute(
-            f"select held.v::text, back.v::text from (select {carrier.restored('c')} as v, n"
+            f"select held.v::text, back.v::text from (select {carrier.restore_sql('c')} as v, n"
             f" from unnest(%s::{form}[]) with ordinality as u(c, n)) back join held using (n) order by n",
             (values,),
         ).fetchall()

@@ -121,7 +121,7 @@ class Rows:
         from pgtrickle.pipeline.small import run_small
 
         fields = tuple(Field(column.name, column.carrier) for column in self.columns)
-        carried = ", ".join(f.carrier.carried(f"t.{quoted(f.name)}") for f in fields)
+        carried = ", ".join(f.carrier.carry_sql(f"t.{quoted(f.name)}") for f in fields)
         held = read_arrow(self.connection, f"select {carried} from numbered t order by t.number", fields)
         listed = ", ".join(f"{text} as e{n}" for n, text in enumerate(texts))
         found = run_small(self.spark, f"select {listed} from held", {"held": held})
@@ -185,7 +185,7 @@ def differing(rows: Rows, texts: list[str]) -> list[str]:
     ]
     wanted = connection.execute(
         "select "
-        + ", ".join(carrier.carried(_over(e)) for e, carrier in zip(expressions, carriers, strict=True))
+        + ", ".join(carrier.carry_sql(_over(e)) for e, carrier in zip(expressions, carriers, strict=True))
         + " from numbered t order by number"
     ).fetchall()
     found = rows.spark_values([spark_expression(e, rows.columns) for e in expressions])

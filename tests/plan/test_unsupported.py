@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import psycopg
@@ -12,7 +13,7 @@ import pytest
 
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import UnsupportedQuery
-from pgtrickle.plan import limits
+from pgtrickle.plan.limits import USUAL_LIMITS
 from tests.fixtures.databases import TEMPLATE, create_database, drop_database
 from tests.plan.analyst import SETUP
 from tests.plan.queries import compile_query
@@ -52,4 +53,4 @@ def test_each_query_of_the_list_is_refused_with_its_reason(tables, query):
 
 def test_the_limits_of_the_page_are_those_of_the_code():
     documented = {name: int(most.replace(" ", "")) for name, most in LIMITS.items()}
-    assert documented == {name: value for name, value in vars(limits).items() if name.startswith("MAX_")}
+    assert documented == {name.upper(): value for name, value in asdict(USUAL_LIMITS).items()}

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.analysis.context import Definition
-from pgtrickle.plan.compile import compiled, regenerated
+from pgtrickle.plan.analysis.context import QueryDefinition
+from pgtrickle.plan.compile import compile_query, regenerate
 from pgtrickle.plan.program import Program
 
 INTEGER = PgType("integer", "integer", "b", "N")
@@ -21,22 +21,22 @@ _Outputs = Sequence[tuple[str, PgType]]
 
 def build(name: str, columns: int) -> int:
     """Compile a query over so many columns, without PostgreSQL's part of it; the length of its programs."""
-    regenerated(_definition(name, columns).query)
+    regenerate(_definition(name, columns).query)
     return sum(len(program.spark_sql) for program in programs(name, columns))
 
 
 def programs(name: str, columns: int) -> list[Program]:
     """The programs of the first load, of a change of the first table, and of a change of both."""
-    found = compiled(_definition(name, columns), lambda rows, asked: [INTEGER for _ in asked])
+    found = compile_query(_definition(name, columns), lambda rows, asked: [INTEGER for _ in asked])
     made = [found.initial(), found.program(frozenset({A})), found.program(frozenset({A, B}))]
     return [program for program in made if program is not None]
 
 
-def _definition(name: str, columns: int) -> Definition:
+def _definition(name: str, columns: int) -> QueryDefinition:
     names = [f"c{number}" for number in range(columns)]
     query, outputs = QUERIES[name](names)
     sources = {source.name: source for source in (_source("a", A, names), _source("b", B, names))}
-    return Definition(query, sources, {}, frozenset({"sum", "count", "array_agg"}), tuple(outputs))
+    return QueryDefinition(query, sources, {}, frozenset({"sum", "count", "array_agg"}), tuple(outputs))
 
 
 def _source(name: str, relation: RelationId, names: Sequence[str]) -> Source:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 
 import psycopg
 
-from pgtrickle.commands import define, look
+from pgtrickle.commands import define, status
 from pgtrickle.commands.explain import explain
 from pgtrickle.commands.install import install
 from pgtrickle.commands.refresh import refresh
@@ -82,7 +82,7 @@ def _use_everything(through, mine, spark, orders):
             )
         verify(engine, None)
         orders.change("insert into orders values (1000, 1, 1)")
-        _serve_until(engine, lambda: look.standing(mine, "rows").pending_changes == 0)
+        _serve_until(engine, lambda: status.table_status(mine, "rows").pending_changes == 0)
         define.alter(mine, "top", {"query": FIRST.replace("3", "4")})
         define.alter(mine, "odd", {"status": "SUSPENDED"})
         define.resume(mine, "odd")

@@ -44,15 +44,15 @@ def test_who_waits_too_long_is_told_what_to_do(pool):
 
 
 def test_a_refresh_can_always_let_its_tasks_connect(pool):
-    with pool.connections(LEAST - FOR_TASKS), pool.places(100) as places:
+    with pool.connections(LEAST - FOR_TASKS), pool.reserve_for_tasks(100) as places:
         assert places == FOR_TASKS
-        with pytest.raises(NoConnectionFree), pool.places(100):
+        with pytest.raises(NoConnectionFree), pool.reserve_for_tasks(100):
             pass
 
 
 def test_tasks_leave_room_for_another_refresh(dsn):
     pool = Pool(dsn, 12)
-    with pool.connections(2), pool.places(100) as places:
+    with pool.connections(2), pool.reserve_for_tasks(100) as places:
         assert places == 8
         with pool.connections(2):
             pass
@@ -73,7 +73,7 @@ def test_many_who_want_several_never_lock_each_other_out_and_keep_the_limit(dsn,
                 assert one is not other
                 assert one.execute("select 1").fetchone() == other.execute("select 1").fetchone()
                 if (number + turn) % 4 == 0:
-                    with pool.places(3) as places:
+                    with pool.reserve_for_tasks(3) as places:
                         opened = [connect(dsn) for _ in range(places)]
                         for connection in opened:
                             connection.close()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pgtrickle.embedded import Server
-from pgtrickle.embedded.surroundings import unprivileged_account
+from pgtrickle.embedded.host import unprivileged_account
 from tests.fixtures.servers import SETTINGS, binaries
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from pgtrickle.catalog.dependencies import forget_dropped
 from pgtrickle.catalog.install import uninstall
-from pgtrickle.commands import look
+from pgtrickle.commands import status
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.repair import repair
 from pgtrickle.embedded import SUPERUSER
@@ -59,9 +59,9 @@ def test_a_restore_of_one_stream_table_is_bound_by_repair(shop: Shop, connection
     # the sidecar does not take it for dropped
     assert forget_dropped(connection) == []
     connection.commit()
-    standing = look.standing(shop.database.dsn(APP), "large")
-    assert standing.status is Status.ERROR
-    assert "pgtrickle.repair_stream_table('public.large')" in (standing.last_error or "")
+    found = status.table_status(shop.database.dsn(APP), "large")
+    assert found.status is Status.ERROR
+    assert "pgtrickle.repair_stream_table('public.large')" in (found.last_error or "")
     with shop.database.connect(APP) as app, pytest.raises(psycopg.Error, match="dropped and created again"):
         app.execute("select pgtrickle.alter_stream_table('large', schedule => '1h')")
     assert repair(dsn)[0] == "public.large will be loaded anew: its table was created again."

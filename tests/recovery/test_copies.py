@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from pgtrickle.catalog.install import uninstall
-from pgtrickle.commands import look
+from pgtrickle.commands import status
 from pgtrickle.commands.define import create, drop
 from pgtrickle.commands.explain import explain
 from pgtrickle.commands.refresh import refresh
@@ -85,14 +85,14 @@ def assert_refused(copy: Shop) -> None:
     ):
         with pytest.raises(CopiedDatabase, match=REFUSED):
             acting()
-    standings = look.standings(dsn)
-    assert {str(table.name) for table in standings} == {f"public.{name}" for name in QUERIES}
-    assert all(REFUSED in (table.waits or "") for table in standings)
+    statuses = status.table_statuses(dsn)
+    assert {str(table.name) for table in statuses} == {f"public.{name}" for name in QUERIES}
+    assert all(REFUSED in (table.waits or "") for table in statuses)
     assert {name for (name,) in copy.ask("select name from pgtrickle.pgt_status()")} == {
         f"public.{name}" for name in QUERIES
     }
-    assert look.is_copy(dsn)
-    assert look.history(dsn, "totals")
+    assert status.is_copy(dsn)
+    assert status.history(dsn, "totals")
 
 
 def assert_repaired(copy: Shop) -> None:
@@ -100,7 +100,7 @@ def assert_repaired(copy: Shop) -> None:
     said = repair(copy.database.dsn(TRICKLE))
     assert said[0] == "This is a copy: it is now an installation of its own, with 3 stream tables."
     assert len([sentence for sentence in said if "will be loaded anew" in sentence]) == 3
-    assert not look.is_copy(copy.database.dsn(APP))
+    assert not status.is_copy(copy.database.dsn(APP))
     assert copy.ask("select count(frontier), count(upstream_frontier) from pgtrickle.pgt_stream_tables") == [
         (0, 0)
     ]

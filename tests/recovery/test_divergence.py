@@ -7,13 +7,13 @@ import json
 import psycopg
 import pytest
 
-from pgtrickle.commands import look
+from pgtrickle.commands import status
 from pgtrickle.commands.define import alter
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.repair import repair
 from pgtrickle.commands.verify import verify
-from pgtrickle.interfaces.ddl.parsing import parse
-from pgtrickle.interfaces.ddl.running import run as run_statements
+from pgtrickle.interfaces.ddl.execute import execute as run_statements
+from pgtrickle.interfaces.ddl.parser import parse
 from pgtrickle.model.errors import CommandRefused, Diverged
 from pgtrickle.model.stream_table import Action, Status
 from tests.fixtures.databases import APP
@@ -47,8 +47,8 @@ def test_a_diverged_stream_table_is_loaded_anew_with_the_reason_and_the_rows(
     told = [json.loads(note.payload) for note in admin.notifies(timeout=1)]
     (repaired,) = [alert for alert in told if alert["event"] == "self_repair"]
     assert (repaired["stream_table"], repaired["reason"]) == ("public.large", REASON)
-    standing = look.standing(shop.database.dsn(APP), "large")
-    assert (standing.status, standing.repairs) == (Status.ACTIVE, 1)
+    shown = status.table_status(shop.database.dsn(APP), "large")
+    assert (shown.status, shown.repairs) == (Status.ACTIVE, 1)
     # which rows were expected; none differs from what the load computed, since the row was to go anyway
     with shop.database.connect(APP) as owner:
         row = owner.execute(
@@ -77,11 +77,11 @@ def test_one_that_is_to_stop_on_divergence_waits_for_a_person(shop: Shop, admin:
     shop.run("delete from orders where id = 7")
     with pytest.raises(Diverged, match=r"pgtrickle repair public\.large"):
         refresh(shop.engine, "large")
-    standing = look.standing(dsn, "large")
-    assert (standing.status, standing.retry_at, standing.repairs) == (Status.ERROR, None, 0)
-    assert "pgtrickle repair public.large" in (standing.last_error or "")
+    shown = status.table_status(dsn, "large")
+    assert (shown.status, shown.retry_at, shown.repairs) == (Status.ERROR, None, 0)
+    assert "pgtrickle repair public.large" in (shown.last_error or "")
     assert shop.ask("select cause, repaired_at is null from pgtrickle.pgt_repairs") == [("diverged", True)]
-    assert repair(dsn, "large") == ["large will be computed anew; only the difference is written."]
+    assert repair(dsn, "large") == ["public.large will be computed anew; only the difference is written."]
     assert refresh(shop.engine, "large").action is Action.REINITIALIZE
     shop.refresh()
     shop.is_exact()
@@ -163,8 +163,8 @@ def test_a_table_that_refuses_rows_does_not_repair_itself_for_ever(
     shop.run("insert into orders values (300, 1, 'swallowed', 300)")
     with pytest.raises(Diverged, match="did not take every row"):
         refresh(shop.engine, "large")
-    assert look.standing(shop.database.dsn(APP), "large").repairs == 1
-    assert look.standing(shop.database.dsn(APP), "large").consecutive_errors == 1
+    assert status.table_status(shop.database.dsn(APP), "large").repairs == 1
+    assert status.table_status(shop.database.dsn(APP), "large").consecutive_errors == 1
     admin.execute("drop trigger swallow on large")
     refresh(shop.engine, "large")
     shop.refresh()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgtrickle.catalog.install import install, uninstall
-from pgtrickle.commands import look
+from pgtrickle.commands import status
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.repair import repair
 from pgtrickle.embedded import SUPERUSER, Server
@@ -110,7 +110,7 @@ def test_a_restore_of_the_catalog_alone_says_what_is_missing_and_can_be_removed(
     restore(path, database)
     said = repair(database.dsn(SUPERUSER))
     assert len([sentence for sentence in said if "is not here" in sentence]) == 3
-    assert all("is not here" in (table.last_error or "") for table in look.standings(database.dsn()))
+    assert all("is not here" in (table.last_error or "") for table in status.table_statuses(database.dsn()))
     with database.connect(SUPERUSER) as admin:
         uninstall(admin, drop_tables=True)
 
@@ -126,7 +126,7 @@ def test_a_restore_of_one_schema_of_the_catalog_is_made_whole_by_install(
     with database.connect(SUPERUSER) as admin:
         said = install(admin)
     assert "Parts of the catalog were missing: 0 stream tables were kept and are recomputed." in said
-    assert look.standings(database.dsn()) == []
+    assert status.table_statuses(database.dsn()) == []
     assert repair(database.dsn())[0] == "Nothing is broken."
 
 

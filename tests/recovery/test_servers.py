@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgtrickle.commands import look
+from pgtrickle.commands import status
 from pgtrickle.commands.repair import repair
 from pgtrickle.commands.run import run
 from pgtrickle.embedded import SUPERUSER, Server, Stop
@@ -53,14 +53,14 @@ def test_a_promoted_copy_goes_on_beside_the_original_and_in_its_place(
         own_server.start()
         copy = open_shop(Database(standby, "shop"))
         # a standby can be read, and nothing else
-        assert {str(table.name) for table in look.standings(copy.database.dsn(APP))} == {
+        assert {str(table.name) for table in status.table_statuses(copy.database.dsn(APP))} == {
             f"public.{name}" for name in QUERIES
         }
         with pytest.raises(ReadOnlyServer):
             run(copy.engine, threading.Event())
         promote(standby)
         # beside the original: the same OIDs and transaction ids, each with changes of its own
-        assert not look.is_copy(copy.database.dsn(APP))
+        assert not status.is_copy(copy.database.dsn(APP))
         copy.run("insert into orders values (200, 1, 'only here', 7)")
         copy.refresh()
         copy.is_exact()
@@ -90,7 +90,7 @@ def test_counters_that_were_moved_on_lose_nothing_and_one_that_was_set_back_make
     assert own_shop.ask(counted) == [(0,)]
     reset_counters(own_server, "--epoch=1", "--next-oid=3000000000")
     assert own_shop.ask(counted) == [(1,)]
-    assert not look.is_copy(own_shop.database.dsn(APP))
+    assert not status.is_copy(own_shop.database.dsn(APP))
     own_shop.refresh()
     own_shop.is_exact()
     own_shop.follows_writes()
@@ -112,7 +112,7 @@ def test_counters_that_were_moved_on_lose_nothing_and_one_that_was_set_back_make
         connection.commit()
     reset_counters(own_server, "--epoch=0")
     own_shop.run("insert into orders values (300, 1, 'hidden by the frontier', 1)")
-    assert look.is_copy(own_shop.database.dsn(APP))
+    assert status.is_copy(own_shop.database.dsn(APP))
     with pytest.raises(CopiedDatabase):
         own_shop.refresh()
     repair(own_shop.database.dsn(SUPERUSER))

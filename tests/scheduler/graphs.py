@@ -9,13 +9,16 @@ from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.scheduler.policy.graph import Graph, Node
 
 
-def node(number: int, upstream: tuple[int, ...] = (), sources: tuple[int, ...] = ()) -> Node:
+def node(
+    number: int, upstream: tuple[int, ...] = (), sources: tuple[int, ...] = (), *, owner: int = 0
+) -> Node:
     """Stream table `number`, called `public.t<number>`."""
     return Node(
         StreamTableId(number),
         RelationName("public", f"t{number}"),
         frozenset(map(StreamTableId, upstream)),
         frozenset(map(RelationId, sources)),
+        owner=owner,
     )
 
 

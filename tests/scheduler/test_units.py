@@ -73,3 +73,18 @@ def test_a_unit_comes_after_all_that_it_reads(graph: Graph, data: st.DataObject)
             assert graph.upstream(table) & place.keys() <= {*unit.tables, *waited_for}
             if graph.common_sources(table):
                 assert graph.all_upstream(table) <= set(unit.tables)
+
+
+def test_what_others_own_is_a_unit_of_its_own_unless_two_ways_must_agree() -> None:
+    graph = Graph.of(
+        [
+            node(1, sources=(ORDERS,), owner=1),
+            node(2, sources=(ORDERS,), owner=2),
+            node(3, (1,), owner=2),
+            node(4, sources=(ORDERS,), owner=1),
+        ]
+    )
+    assert shapes(units(ids(1, 2, 3, 4), graph)) == [((1, 4), ()), ((2,), ()), ((3,), ((1, 4),))]
+    arms = [node(2, (1,), owner=1), node(3, (1,), owner=1)]
+    diamond = Graph.of([node(1, sources=(ORDERS,), owner=1), *arms, node(4, (2, 3), owner=2)])
+    assert shapes(units(ids(4), diamond)) == [((1, 2, 3, 4), ())]

@@ -159,13 +159,13 @@ def test_answers_are_for_those_who_may_refresh(attack, victim):
     asked = "select pgtrickle_internal.answer_to(1)"
     assert victim.execute(asked).fetchone() == (SECRET,)
     assert attack.mallory.execute(asked).fetchone() == (None,)
-    assert attack.run("insert into pgtrickle.own_requests (pgt_id) values (1)")
+    assert attack.run("insert into pgtrickle_internal.own_requests (pgt_id) values (1)")
     # a function in the condition must not see rows before they are sorted out
     attack.run(
         "create function mallory.peek(text) returns boolean cost 0.0001 language plpgsql"
         " as $$ begin insert into mallory.log values (current_user, 'peek', $1); return true; end $$"
     )
-    attack.run("select * from pgtrickle.own_requests where mallory.peek(error_message)")
+    attack.run("select * from pgtrickle_internal.own_requests where mallory.peek(error_message)")
     assert attack.succeeded() == []
 
 
@@ -239,7 +239,9 @@ def test_what_is_left_of_a_stream_table_is_for_its_owner_to_remove(attack, victi
     """A restore drops a table and creates it again: until it is bound, the definition is all there is."""
     victim.execute("drop table public.victim; create table public.victim(word text)")
     assert "only its owner" in str(attack.run("select pgtrickle_internal.forget(1)"))
-    attack.run("delete from pgtrickle.own_remains", "select pgtrickle.drop_stream_table('public.victim')")
+    attack.run(
+        "delete from pgtrickle_internal.own_remains", "select pgtrickle.drop_stream_table('public.victim')"
+    )
     assert attack.mallory.execute("select count(*) from pgtrickle.pgt_stream_tables").fetchone() == (1,)
     victim.execute("select pgtrickle.drop_stream_table('public.victim')")
     left = "select count(*) from pgtrickle.pgt_sources"
@@ -273,3 +275,26 @@ def test_errors_are_for_who_owns_the_table_now(attack, victim, database):
     attack.admin.execute("update pgtrickle.pgt_refresh_history set reason = %s", (SECRET,))
     assert victim.execute("select reason from pgtrickle.visible_history").fetchone() == (SECRET,)
     assert attack.succeeded() == []
+
+
+def test_a_proof_cannot_be_left_for_a_transaction_to_come(attack, victim, admin, database):
+    """A former owner may guess the id of a transaction in which a proof written earlier would count."""
+    attack.run("select pgtrickle.create_stream_table('mallory.own', 'select id from mallory.t')")
+    with closing(database.connect(MALLORY, autocommit=False)) as mallory:
+        first = int(mallory.execute("select pg_current_xact_id()::text").fetchone()[0])
+        mallory.execute(
+            "comment on trigger pgtrickle_guard on mallory.own"
+            f" is 'last defined in transaction {first + 3}, x'"
+        )
+        mallory.commit()
+        # the second one hands the table over
+        admin.execute(f"alter table mallory.own owner to {APP}")
+        (now,) = mallory.execute("select pg_current_xact_id()::text").fetchone()
+        mallory.rollback()
+        while int(now) < first + 3:
+            (now,) = mallory.execute("select pg_current_xact_id()::text").fetchone()
+            if int(now) < first + 3:
+                mallory.rollback()
+        assert int(now) == first + 3
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="nobody has shown to own"):
+            mallory.execute("select pgtrickle_internal.change_status('mallory.own'::regclass, 'SUSPENDED')")

@@ -10,7 +10,7 @@ from pgtrickle.catalog.dependencies import forget_dropped, poll_ground
 from pgtrickle.catalog.install import install
 from pgtrickle.catalog.tables import find
 from pgtrickle.commands.define import resume
-from pgtrickle.commands.look import history, standing
+from pgtrickle.commands.status import history, table_status
 from pgtrickle.commands.verify import verify
 from pgtrickle.postgres.connection import connect
 from tests.fixtures.databases import TRICKLE
@@ -87,7 +87,7 @@ def find_nothing(connection):
 def test_a_bare_name_is_found_along_the_path_of_the_login(attack, database):
     assert attack.create("select id, word from mallory.t") is None
     dsn = database.dsn("mallory")
-    assert str(standing(dsn, "st").name) == "mallory.st"
+    assert str(table_status(dsn, "st").name) == "mallory.st"
     assert history(dsn, "st") == []
     resume(dsn, "st")
     with closing(connect(database.dsn(TRICKLE))) as connection:

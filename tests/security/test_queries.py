@@ -124,7 +124,7 @@ def test_no_kind_of_expression_runs_code_of_the_attacker(attack, pg_version):
 def test_settings_of_the_session_do_not_blind_the_check(attack):
     """Under these, our own SQL would read its patterns differently."""
     for setting in ("standard_conforming_strings = off", "transform_null_equals = on", "array_nulls = off"):
-        attack.run(f"set {setting}", "select pgtrickle.schedule_seconds('1s')")
+        attack.run(f"set {setting}", "select pgtrickle_internal.schedule_seconds('1s')")
     assert "evil" in str(attack.create(QUERIES["a function"]))
     assert "evil" in str(attack.create(QUERIES["an unread column of a record"]))
     assert attack.succeeded() == []
@@ -174,3 +174,18 @@ def test_a_better_fitting_function_elsewhere_is_not_found(attack):
     attack.run(f"update {T} set word = 'x' || word")
     assert attack.refresh() is None
     assert attack.succeeded() == []
+
+
+@pytest.mark.parametrize(("last", "follows_clock"), [("id", False), ("extract(year from now())::int", True)])
+def test_a_query_too_deep_for_our_parser_is_recomputed_with_the_reason(attack, last, follows_clock):
+    """PostgreSQL nests deeper than Python does; no worker breaks for it."""
+    deep = "(" * 400 + last + " + 1)" * 400
+    attack.mallory.execute(
+        "select pgtrickle.create_stream_table('mallory.st', %s, schedule => null)",
+        (f"select {deep} as x from {T}",),
+    )
+    assert attack.refresh() is None
+    assert attack.admin.execute(
+        "select effective_refresh_mode, downgrade_reason ~ 'MAX_DEPTH', follows_clock"
+        " from pgtrickle.pgt_stream_tables"
+    ).fetchone() == ("FULL", True, follows_clock)

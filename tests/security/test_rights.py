@@ -232,7 +232,7 @@ def test_a_member_who_may_not_act_as_the_sidecar_does_not_drain_or_write(attack,
     attack.admin.execute(f"grant {TRICKLE} to {MALLORY} with inherit false, set false")
     try:
         assert attack.run("select pgtrickle.drain(0)")
-        assert attack.run("insert into pgtrickle.own_drain (is_draining) values (true)")
+        assert attack.run("insert into pgtrickle_internal.own_drain (is_draining) values (true)")
         assert attack.run("set pgtrickle.applying = on; delete from mallory.st")
         assert attack.run("select * from pgtrickle.repair()")
     finally:

@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 import pgtrickle
-from pgtrickle.commands import define, look
+from pgtrickle.commands import define, status
 from pgtrickle.commands.install import install
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
@@ -71,7 +71,7 @@ def test_pgtrickle_can_be_installed_and_create_in_every_encoding(server, templat
             with as_role(database, APP) as app:
                 app.execute(f"create table t (id int, x text); grant select, trigger on t to {TRICKLE}")
             define.create(database.dsn(APP), "copy", "select * from t where x <> 'a'", {"schedule": "manual"})
-            assert [standing.name.name for standing in look.standings(database.dsn(APP))] == ["copy"]
+            assert [table.name.name for table in status.table_statuses(database.dsn(APP))] == ["copy"]
 
 
 LETTERS = {

@@ -9,12 +9,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgtrickle.commands import define, look
+from pgtrickle.commands import define, status
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
 from pgtrickle.model.settings import SparkPath as Way
 from pgtrickle.postgres.connection import connect
-from pgtrickle.postgres.settings import MEANING, TRANSPORT
+from pgtrickle.postgres.settings import MEANING, PLANNING, TRANSPORT
 from pgtrickle.refresh.engine import Engine
 from tests.fixtures.databases import APP, TRICKLE
 from tests.fixtures.poolers import POOL_SIZE, new_pooler
@@ -100,10 +100,10 @@ def follow_everything(author, sidecar, admin, spark, queries, *, has_xml):
         for name in queries:
             refresh(engine, name)
         compare(author, engine, queries)
-        assert len(look.standings(author)) == len(queries)
+        assert len(status.table_statuses(author)) == len(queries)
         for name in queries:
-            assert look.standing(author, name).pending_changes == 0
-            assert look.history(author, name, 5)
+            assert status.table_status(author, name).pending_changes == 0
+            assert status.history(author, name, 5)
     finally:
         engine._spark = None
         engine.close()
@@ -119,6 +119,8 @@ def compare(author, engine, queries):
 
 def test_our_settings_hold_in_each_transaction_behind_a_pooler(database, admin, known):
     settings = {name: value for name, value in known(0).items() if name != "client_encoding"}
+    settings |= {name: "off" for name in PLANNING if name.startswith("enable")}
+    settings |= {"join_collapse_limit": "1", "from_collapse_limit": "1"}
     alter(admin, "database", database.name, settings)
     with new_pooler(database.server, (TRICKLE,)) as pooler:
         with connect(pooler.dsn(database.name, TRICKLE), autocommit=True) as connection:

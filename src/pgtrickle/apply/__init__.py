@@ -11,7 +11,6 @@ from pgtrickle.apply.result_rows import ArrayRows, CarriedColumn, Rows, StagedRo
 from pgtrickle.apply.storage import (
     create_query_staging,
     create_storage,
-    drop_storage,
     empty_staging,
     query_staging_table,
     staging_table,
@@ -31,7 +30,6 @@ __all__ = [
     "carried_columns",
     "create_query_staging",
     "create_storage",
-    "drop_storage",
     "empty_staging",
     "groups_to_rescan",
     "query_staging_table",

@@ -56,4 +56,4 @@ def outputs_of(
 
 def restored_values(fields: Sequence[Field], alias: str) -> list[sql.SQL]:
     """The fields of a carried relation, converted back to their PostgreSQL types."""
-    return [trusted_sql(field.carrier.restored(f"{alias}.{quoted(field.name)}")) for field in fields]
+    return [trusted_sql(field.carrier.restore_sql(f"{alias}.{quoted(field.name)}")) for field in fields]

@@ -61,7 +61,7 @@ def groups_to_rescan(
     if target.rescan is None or not _may_lose(target, rows):
         return
     steps, parameters = merging_steps(state_id, target, rows, None)
-    keys = [trusted_sql(field.carrier.carried(f"m.k{n}")) for n, field in enumerate(target.keys, start=1)]
+    keys = [trusted_sql(field.carrier.carry_sql(f"m.k{n}")) for n, field in enumerate(target.keys, start=1)]
     query = sql.SQL("with {} select {} from merging m where m.must_rescan").format(
         comma_list(steps), comma_list([*keys, sql.SQL("true")])
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from pgtrickle.apply.compose import STATE_SCHEMA, comma_list, identifier, relation, trusted_sql
-from pgtrickle.apply.ordered_state import create_ordered_state, horizon_table
+from pgtrickle.apply.ordered_state import create_ordered_state
 from pgtrickle.apply.result_rows import carried_columns
 from pgtrickle.model.names import RelationName, quoted
 from pgtrickle.plan.program import FirstRows, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
@@ -116,20 +116,6 @@ def create_query_staging(connection: Connection, state_id: int, columns: Iterabl
         {},
     )
     return table
-
-
-def drop_storage(connection: Connection, state_id: int) -> None:
-    """Drop the tables beside a stream table that exist."""
-    for table in (
-        staging_table(state_id),
-        results_table(state_id),
-        query_staging_table(state_id),
-        state_table(state_id),
-        horizon_table(state_id),
-    ):
-        connection.execute(sql.SQL("drop table if exists {}").format(relation(table)), {})
-    function = relation(hash_function(state_id))
-    connection.execute(sql.SQL("drop function if exists {}").format(function), {})
 
 
 def empty_staging(connection: Connection, table: RelationName) -> None:

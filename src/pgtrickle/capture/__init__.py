@@ -1,1 +1,1 @@
-"""Noting every change of a source: buffers, triggers, and their rotation."""
+"""Captures every change of a source: buffers, triggers, and their rotation."""

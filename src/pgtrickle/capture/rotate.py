@@ -1,4 +1,4 @@
-"""Keeping change buffers small: empty what everybody has read, and release what nobody reads."""
+"""Keeps change buffers small: empties what all readers have processed, and releases unused sources."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection
 
 ROTATE_BYTES: Final = 8 << 20
-"""An active buffer larger than this is retired once the other one is empty."""
+"""Retire an active buffer larger than this once the other one is empty."""
 
 
 def rotate(connection: Connection, relation: RelationId, *, min_bytes: int = ROTATE_BYTES) -> bool:
-    """Empty the retired buffer if all have read it, and swap if the active one is large.
+    """Empty the retired buffer if all readers have processed it, and swap if the active one is large.
 
-    A short transaction that waits for nobody; True if the buffers changed places.
+    A short transaction that waits for no lock. Returns True if the buffers were swapped.
     """
     with connection.transaction():
         row = connection.execute("select pgtrickle_internal.rotate(%s, %s)", (relation, min_bytes)).fetchone()
     return bool(row and row[0])
 
 
-def worth_rotating(
+def sources_to_rotate(
     connection: Connection, sources: Collection[RelationId] | None = None, *, min_bytes: int = ROTATE_BYTES
 ) -> tuple[RelationId, ...]:
-    """Those of the sources, or of all, with a buffer to empty or to retire, by the size of its file."""
+    """The given sources, or all, that have a buffer to empty or to retire, by the size of its file."""
     rows = connection.execute(
         "select s.source_relid::bigint from pgtrickle.pgt_sources s,"
         " format('pgtrickle_changes.changes_%%s', s.source_relid) buffer,"
@@ -39,7 +39,7 @@ def worth_rotating(
 
 
 def release_unused(connection: Connection) -> int:
-    """Stop capturing tables that no stream table reads any more; how many. Skips those that are busy."""
+    """Stop capturing tables that no stream table reads. Returns how many; skips those that are busy."""
     unused = connection.execute(
         "select s.source_relid::bigint from pgtrickle.pgt_sources s where not exists (select"
         " from pgtrickle.pgt_dependencies d where d.source_relid = s.source_relid"

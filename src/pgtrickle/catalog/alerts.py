@@ -1,4 +1,4 @@
-"""Alerts: what happened to a stream table, told to whoever listens."""
+"""Alerts: notifications about what happened to a stream table."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 from pgtrickle.postgres.connection import Connection
 
 CHANNELS: Final = ("pg_trickle_alert", "pgtrickle_alert")
-"""The original's users listen on either."""
+"""Users of the original pg_trickle listen on either."""
 
 
 def alert(connection: Connection, event: str, **facts: object) -> None:
-    """Tell an event, with its facts as JSON, when the transaction commits.
+    """Send an event, with its facts as JSON, when the transaction commits.
 
-    With `pgt_id` it is about that stream table: its name is added, and nothing is told of a table in
-    pooler compatibility mode. Anybody may listen, so facts never quote data.
+    With `pgt_id` the event is about that stream table: its name is added, and a table in pooler compatibility
+    mode sends nothing. Every role can listen, so facts never quote data.
     """
     connection.execute(
         "select pgtrickle_internal.emit_alert(%s, %s::jsonb)", (event, json.dumps(facts, default=str))

@@ -1,4 +1,4 @@
-"""The level that all hosts share: compiled queries in the catalog, as bytes that only their codec reads."""
+"""Compiled queries in the catalog, which all sidecars share, as bytes that only their codec reads."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Final
 
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.rows import row_as
 from pgtrickle.postgres.statements import load
 
 OTHER_VERSIONS_FOR: Final = timedelta(days=7)
-"""For so long, what code of another version compiled is kept: it may be running somewhere."""
+"""How long to keep what another version of the code compiled: a sidecar of that version may be running."""
 _PACKAGE: Final = "pgtrickle.catalog"
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledFrom:
-    """What a compilation depends on: the database it is of, and `text`, which differs when anything does."""
+    """What a compilation depends on: the database, and `text`, which changes with every other input."""
 
     database: str
     text: str
 
 
 def compiled_from(connection: Connection, table: StreamTableId) -> CompiledFrom:
-    """What the compilation of a stream table's query depends on, beside its row in the catalog."""
-    row = connection.execute(load(_PACKAGE, "sql/compiled_from.sql"), {"id": table}).fetchone()
-    assert row is not None
-    return CompiledFrom(*row)
+    """What the compilation of a stream table's query depends on, besides its row in the catalog."""
+    statement = load(_PACKAGE, "sql/queries/compiled_from.sql")
+    return row_as(CompiledFrom, connection.execute(statement, {"id": table}))
 
 
 def load_compiled(
     connection: Connection, table: StreamTableId, code_version: str, fingerprint: str, generation: int
 ) -> bytes | None:
-    """What was saved for exactly this definition by this version of the code; None if nothing was."""
+    """The compilation that this version of the code saved for exactly this definition, or None."""
     row = connection.execute(
         "select payload from pgtrickle.pgt_compiled where pgt_id = %s and code_version = %s"
         " and fingerprint = %s and generation = %s",
@@ -51,9 +51,9 @@ def save_compiled(
     generation: int,
     payload: bytes,
 ) -> None:
-    """Keep a compilation for all sidecars, in place of an older one of the same version of the code."""
+    """Save a compilation for all sidecars, in place of an older one of the same version of the code."""
     connection.execute(
-        load(_PACKAGE, "sql/save_compiled.sql"),
+        load(_PACKAGE, "sql/queries/save_compiled.sql"),
         {
             "id": table,
             "code_version": code_version,
@@ -72,14 +72,14 @@ def cache_generation(connection: Connection) -> int:
 
 
 def clear_caches(connection: Connection) -> int:
-    """Empty every level in every sidecar; how many compiled queries the catalog had."""
+    """Clear every cache of every sidecar. Returns how many compiled queries the catalog held."""
     row = connection.execute("select pgtrickle_internal.clear_caches()").fetchone()
     assert row is not None
     return int(row[0])
 
 
 def prune_compiled(connection: Connection, code_version: str) -> int:
-    """Remove what code of other versions compiled long ago; how many went."""
+    """Remove what other versions of the code compiled long ago. Returns how many rows it removed."""
     return connection.execute(
         "delete from pgtrickle.pgt_compiled where code_version <> %s and compiled_at < now() - %s::interval",
         (code_version, OTHER_VERSIONS_FOR),

@@ -1,4 +1,4 @@
-"""Noticing that something a stream table relies on has changed, and what follows from it."""
+"""Detects changes of what a stream table relies on, and reacts to them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pgtrickle.catalog.alerts import alert
 from pgtrickle.catalog.differences import Change, difference, ground_difference
 from pgtrickle.model.errors import Busy, CommandRefused, RightLost, SourceChanged
 from pgtrickle.model.stream_table import StreamTableId
-from pgtrickle.postgres.connection import Connection, DatabaseError, refused
-from pgtrickle.postgres.locking import is_contention
+from pgtrickle.postgres.connection import Connection, DatabaseError, to_refusal
+from pgtrickle.postgres.locking import BRIEF_LOCKS, SHORT_LOCKS, is_contention
+from pgtrickle.postgres.rows import row_as, rows_as
 
 GRANT: Final = "grant the right again, or drop the stream table"
 HOLD_WAITING: Final = """
@@ -23,9 +24,10 @@ HOLD: Final = f"{HOLD_WAITING} skip locked"
 
 @dataclass(frozen=True, slots=True)
 class GroundState:
-    """What a stream table stands on, by versions.
+    """Whether what a stream table relies on has other versions than recorded.
 
-    `code` tells apart states of all that executes as it is now, whatever the snapshot of a query.
+    `code` identifies the state of everything that PostgreSQL executes in its newest version, whatever the
+    snapshot of a query.
     """
 
     is_moved: bool
@@ -34,17 +36,17 @@ class GroundState:
 
 def ground_state(connection: Connection, tables: Sequence[StreamTableId]) -> GroundState:
     """Whether catalog rows that stream tables rely on were written since they were recorded."""
-    row = connection.execute(
+    result = connection.execute(
         "select is_moved, code from pgtrickle_internal.ground_state(%s::bigint[])", (list(tables),)
-    ).fetchone()
-    assert row is not None
-    return GroundState(*row)
+    )
+    return row_as(GroundState, result)
 
 
 def poll_ground(connection: Connection, seen: str | None) -> tuple[str, tuple[StreamTableId, ...]]:
     """The snapshot of this poll, and the stream tables whose ground has other versions than recorded.
 
-    `seen` is the snapshot of a poll that found nothing: if no transaction has ended since, nothing is asked.
+    `seen` is the snapshot of a poll that found nothing. If no transaction has ended since, it
+    checks nothing.
     """
     row = connection.execute(
         "select snapshot, moved from pgtrickle_internal.poll_ground(%s)", (seen,)
@@ -53,20 +55,21 @@ def poll_ground(connection: Connection, seen: str | None) -> tuple[str, tuple[St
     return row[0], tuple(map(StreamTableId, row[1] or ()))
 
 
-def changed(connection: Connection, table: StreamTableId) -> tuple[Change, ...]:
+def changes_under(connection: Connection, table: StreamTableId) -> tuple[Change, ...]:
     """What has changed under a stream table since its query was analysed; usually nothing.
 
-    Inside a snapshot it tells what has changed as of that snapshot.
+    Inside a snapshot, the result is as of that snapshot.
     """
-    rows = connection.execute(
-        "select source_type, source_name, stored, present from pgtrickle_internal.changed_dependencies(%s)",
+    result = connection.execute(
+        "select source_type as kind, source_name as name, stored, present"
+        " from pgtrickle_internal.changed_dependencies(%s)",
         (table,),
-    ).fetchall()
-    found: list[Change | None] = [difference(*row) for row in rows]
-    rows = connection.execute(
+    )
+    found: list[Change | None] = [*rows_as(difference, result)]
+    result = connection.execute(
         "select kind, name, stored, present from pgtrickle_internal.changed_ground(%s)", (table,)
-    ).fetchall()
-    found += [ground_difference(*row) for row in rows]
+    )
+    found += rows_as(ground_difference, result)
     rows = connection.execute(
         "select pgtrickle_internal.lost_rights(%(id)s) union select"
         " pgtrickle_internal.lost_own_rights(%(id)s)",
@@ -74,55 +77,56 @@ def changed(connection: Connection, table: StreamTableId) -> tuple[Change, ...]:
     ).fetchall()
     found += [Change(what, stops=True, hint=GRANT, is_lost_right=True) for (what,) in rows]
     known = {change.what: change for change in found if change is not None}
-    # what stops a stream table is told first
+    # changes that stop the stream table come first
     return tuple(sorted(known.values(), key=lambda change: not change.stops))
 
 
 def settle(connection: Connection, table: StreamTableId, *, waits: bool) -> str | None:
-    """Compare what a stream table relies on with what was recorded, and act on it.
+    """Compare what a stream table relies on with what was recorded, and act on the difference.
 
-    Nothing that matters: the versions are recorded, so that it is not compared again. Otherwise the query is
-    analysed again and the table is to be loaded anew; the reason is returned. Raises SourceChanged or
-    RightLost where the query cannot be followed any more, which is recorded too; Busy where another session
+    If nothing relevant has changed, record the versions, so that they are not compared again. Otherwise
+    analyse the query again, mark the table for a reload, and return the reason. Raises SourceChanged or
+    RightLost if the query can no longer be tracked, and records that too. Raises Busy if another session
     holds the stream table.
     """
-    changes = _compared(connection, table, waits=waits)
+    changes = _compare_and_record(connection, table, waits=waits)
     if not changes:
         return None
     reason = "; ".join(change.what for change in changes[:3])
     if changes[0].stops:
         raise (RightLost if changes[0].is_lost_right else SourceChanged)(reason, hint=changes[0].hint)
     try:
-        reanalyse(connection, table, reason)
+        reanalyse(connection, table, reason, waits=waits)
     except SourceChanged as refusal:
         _note_refusal(connection, table, refusal.message)
         raise
     return reason
 
 
-def reanalyse(connection: Connection, table: StreamTableId, reason: str) -> None:
-    """Fit dependencies, buffers and triggers to the query again, and have everything computed anew.
+def reanalyse(connection: Connection, table: StreamTableId, reason: str, *, waits: bool = True) -> None:
+    """Update dependencies, buffers and triggers to the query, and mark the table for a reload.
 
-    Raises SourceChanged where the query can no longer be followed, Busy where a source is locked. A
-    transaction of its own.
+    Raises SourceChanged if the query can no longer be tracked, Busy if a source is locked. Runs in a separate
+    transaction.
     """
     try:
         with connection.transaction():
-            # readers of the same source may be under way
-            connection.execute("set local lock_timeout = '5s'")
+            # other refreshes may be reading the same source
+            connection.execute(SHORT_LOCKS if waits else BRIEF_LOCKS)
             connection.execute("select pgtrickle_internal.reanalyse(%s, %s)", (table, reason))
             alert(connection, "reinitialize_needed", pgt_id=table, reason=reason)
     except DatabaseError as error:
-        refusal: CommandRefused = refused(error)
+        refusal: CommandRefused = to_refusal(error)
         if is_contention(error):
             raise Busy(refusal.message, hint=refusal.hint) from error
         raise SourceChanged(f"{reason}: {refusal.message}", hint=refusal.hint) from error
 
 
 def forget_dropped(connection: Connection) -> list[str]:
-    """Clean up after tables that their owners dropped or renamed; the names of stream tables that are gone.
+    """Clean up after tables that their owners dropped or renamed. Returns the stream tables that it removed.
 
-    One whose name a new table has stays, in status ERROR: a restore may have created it again.
+    A stream table whose name belongs to a new table now stays, in status ERROR: a restore may have created
+    that table.
     """
     with connection.transaction():
         connection.execute(
@@ -130,7 +134,7 @@ def forget_dropped(connection: Connection) -> list[str]:
             " where not exists (select from pg_class c where c.oid = s.pgt_relid)"
             " and pgtrickle_internal.named_relation(s.pgt_id) is not null and not pgtrickle.is_copy()"
         )
-        gone = connection.execute(
+        removed = connection.execute(
             "select s.pgt_id, format('%I.%I', s.pgt_schema, s.pgt_name), pgtrickle_internal.forget(s.pgt_id)"
             " from pgtrickle.pgt_stream_tables s"
             " where not exists (select from pg_class c where c.oid = s.pgt_relid)"
@@ -143,19 +147,20 @@ def forget_dropped(connection: Connection) -> list[str]:
             " and (s.pgt_schema, s.pgt_name, s.pgt_owner) is distinct from (n.nspname, c.relname, c.relowner)"
             " and not (select pgtrickle.is_copy())"
         )
-    return [name for _, name, _ in gone]
+    return [name for _, name, _ in removed]
 
 
-def _compared(connection: Connection, table: StreamTableId, *, waits: bool) -> tuple[Change, ...]:
-    """What has changed and matters; if nothing does, that is recorded in the same snapshot."""
+def _compare_and_record(connection: Connection, table: StreamTableId, *, waits: bool) -> tuple[Change, ...]:
+    """The relevant changes. If there are none, that is recorded in the same snapshot."""
     try:
         with connection.transaction():
             connection.execute("set transaction isolation level repeatable read")
             row = connection.execute(HOLD_WAITING if waits else HOLD, (table,)).fetchone()
             if row is None:
                 return ()
+            connection.execute(SHORT_LOCKS if waits else BRIEF_LOCKS)
             error, is_recorded = row
-            changes = changed(connection, table)
+            changes = changes_under(connection, table)
             if not changes and error is not None:
                 return (Change(f"no longer true: {error}"),)
             if not changes and not is_recorded:
@@ -174,16 +179,16 @@ def _compared(connection: Connection, table: StreamTableId, *, waits: bool) -> t
 
 
 def _note_refusal(connection: Connection, table: StreamTableId, message: str) -> None:
-    """Record that the query was refused, unless what it relies on has changed back meanwhile."""
+    """Record that the query was refused, unless what it relies on has changed back in the meantime."""
     with connection.transaction():
         connection.execute("set transaction isolation level repeatable read")
-        if changed(connection, table):
+        if changes_under(connection, table):
             connection.execute("select pgtrickle_internal.note_refused(%s)", (table,))
             _stop(connection, table, message)
 
 
 def _stop(connection: Connection, table: StreamTableId, message: str) -> None:
-    """The stream table waits until what it relies on changes again."""
+    """Stop refreshing the stream table until what it relies on changes again."""
     connection.execute("select pgtrickle_internal.note_versions(%s)", (table,))
     connection.execute(
         "update pgtrickle.pgt_stream_tables set ground_error = %s where pgt_id = %s", (message, table)

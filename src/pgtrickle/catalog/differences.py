@@ -1,4 +1,4 @@
-"""What a difference between two states of an object means to a stream table that relies on it."""
+"""What a difference between two states of an object means for a stream table that relies on it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ GONE = "alter the query, drop the stream table, or, if it was created again, run
 class Change:
     """What happened, as a sentence without its full stop.
 
-    Where it `stops` the stream table, nothing but another change helps. Otherwise the query is analysed
-    again, and the table is computed anew if it can still be followed.
+    If it `stops` the stream table, only another change helps. Otherwise the query is analysed again, and the
+    table is recomputed if its query can still be tracked.
     """
 
     what: str
@@ -26,7 +26,7 @@ class Change:
 
 
 def difference(kind: str, name: str, stored: Content, present: Content | None) -> Change | None:
-    """How two fingerprints of one dependency differ; None where nobody can rely on the difference."""
+    """How two fingerprints of one dependency differ; None if the difference is irrelevant."""
     noun = kind.replace("_", " ")
     if present is None:
         return Change(f"{noun} {name} was dropped", stops=True, hint=GONE)
@@ -38,11 +38,11 @@ def difference(kind: str, name: str, stored: Content, present: Content | None) -
 
 
 def ground_difference(kind: str, name: str, stored: Content, present: Content | None) -> Change | None:
-    """How two contents of one object in the ground differ; None where it does not matter."""
+    """How two contents of one object in the ground differ; None if the difference is irrelevant."""
     if kind == "itself":
         return _own_difference(name, stored, present)
     if kind == "source":
-        # one that is gone is told by its dependency, or by the edge to its parent
+        # its dependency, or its parent, reports one that was dropped
         return _source_difference(name, stored, present) if present is not None else None
     if kind == "names":
         return Change("a function with the name of one that the query calls was created, moved or dropped")
@@ -70,14 +70,14 @@ def _table_difference(name: str, stored: Content, present: Content) -> Change | 
         return Change(f"the partitions or children of {name} have changed")
     if stored["row_security"] != present["row_security"]:
         return Change(f"row-level security of {name} was switched")
-    # a new key changes nothing; one that is gone may have been relied on
+    # a new key changes nothing, but the plan may rely on one that was dropped
     if any(key not in present["keys"] for key in stored["keys"]):
         return Change(f"{name} has lost a key")
     return None
 
 
 def _own_difference(name: str, stored: Content, present: Content | None) -> Change | None:
-    """Of the stream table itself: others may read it in any way, but nobody else may write its rows."""
+    """Of the stream table itself: others may read it in any way, but only the sidecar may write its rows."""
     if present is None:
         return Change(f"table {name} was dropped", stops=True, hint="run: pgtrickle drop")
     if present["children"]:
@@ -114,7 +114,7 @@ def _own_difference(name: str, stored: Content, present: Content | None) -> Chan
         return Change(f"{name} has a column more than its query")
     if present["guard"] != stored["guard"]:
         return Change(f"the guard of {name} was switched off, replaced or dropped")
-    return _rewritten(name, stored, present)
+    return _rewrite_difference(name, stored, present)
 
 
 def _source_difference(name: str, stored: Content, present: Content) -> Change | None:
@@ -134,11 +134,11 @@ def _source_difference(name: str, stored: Content, present: Content) -> Change |
             return Change(f"trigger {trigger} of {name} was {what}: changes may have been missed")
     if stored["triggers"] != present["triggers"]:
         return Change(f"{name} has other capture triggers than before")
-    return _rewritten(name, stored, present)
+    return _rewrite_difference(name, stored, present)
 
 
-def _rewritten(name: str, stored: Content, present: Content) -> Change | None:
-    """A new file alone is VACUUM FULL, CLUSTER or TRUNCATE; if a column's row is new too, values may be."""
+def _rewrite_difference(name: str, stored: Content, present: Content) -> Change | None:
+    """A new file alone is VACUUM FULL, CLUSTER or TRUNCATE; with a new row of a column, values may differ."""
     if stored["file"] == present["file"]:
         return None
     for column, version in stored["columns"].items():
@@ -149,13 +149,13 @@ def _rewritten(name: str, stored: Content, present: Content) -> Change | None:
 
 def _view_difference(name: str, stored: Content, present: Content | None) -> Change | None:
     if present is None:
-        # told by its dependency
+        # its dependency reports that
         return None
     for number, column in stored["columns"].items():
         now = present["columns"].get(number)
         if now != column:
             return Change(f"column {column} of view {name} is now called {now}")
-    # a column more is told by its rule, which is another one then
+    # a new column also changes the rule, which is compared as a dependency
     return None
 
 
@@ -183,11 +183,11 @@ def _object_difference(kind: str, name: str, stored: Content, present: Content |
         return Change(f"function {name} was replaced")
     if kind == "collation":
         return Change(f"collation {name} has another version or definition")
-    parts = ", ".join(_differing(stored, present))
+    parts = ", ".join(_differing_parts(stored, present))
     return Change(f"{noun} {name} was altered ({parts})")
 
 
-def _differing(stored: Content, present: Content) -> Iterator[str]:
+def _differing_parts(stored: Content, present: Content) -> Iterator[str]:
     for part in sorted(stored.keys() | present.keys()):
         if stored.get(part) != present.get(part):
             yield part

@@ -1,4 +1,4 @@
-"""Which installation answers: its version, whether it is a copy, and on which server it is."""
+"""The installation behind a connection: its version, whether it is a copy, and its server."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ MIGRATIONS: Final = (
     "0014_author_path.sql",
     "0015_counters.sql",
     "0016_more_ground.sql",
+    "0017_public_functions.sql",
 )
-"""In order; a database remembers how many it has. One that was released is never edited again."""
+"""In order; a database stores how many it has. Never edit a migration that was released."""
 
 VERSION: Final = len(MIGRATIONS)
 
@@ -35,7 +36,10 @@ REPAIR: Final = "run: pgtrickle repair"
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What `pgtrickle.installation()` says. `place` differs between servers, and changes with a failover."""
+    """The result of `pgtrickle_internal.installation()`.
+
+    `place` identifies the server, so it changes with a failover.
+    """
 
     version: int
     is_copy: bool
@@ -43,12 +47,12 @@ class Installation:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the text of the SQL function."""
+        """Parse the text of the SQL function."""
         version, state, place = text.split(" ")
         return cls(int(version), state == "copy", place)
 
     def check(self) -> None:
-        """Raise unless this code was written for the catalog, and the catalog for this database."""
+        """Raise unless this code matches the catalog, and the catalog belongs to this database."""
         if self.version != VERSION:
             raise other_version(self.version)
         if self.is_copy:
@@ -57,13 +61,13 @@ class Installation:
 
 def installation(connection: Connection) -> Installation:
     """The installation that this connection leads to."""
-    row = connection.execute("select pgtrickle.installation()").fetchone()
+    row = connection.execute("select pgtrickle_internal.installation()").fetchone()
     assert row is not None
     return Installation.parse(row[0])
 
 
 def other_version(found: int) -> NotInstalled:
-    """The error for a catalog that this code was not written for."""
+    """The error for a catalog of another version than this code."""
     if found < VERSION:
         return NotInstalled(
             f"the catalog in this database is of version {found}, this pgtrickle needs {VERSION}",

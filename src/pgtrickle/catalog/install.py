@@ -1,4 +1,4 @@
-"""Installing pgtrickle in a database, upgrading it, and taking it out again."""
+"""Install, upgrade and uninstall pgtrickle in a database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pgtrickle.catalog.remains import (
 )
 from pgtrickle.model.errors import CommandRefused, NotInstalled
 from pgtrickle.model.names import RelationName
-from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, refused, sql
+from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, sql, to_refusal
 from pgtrickle.postgres.statements import load
 
 FUNCTIONS: Final = (
@@ -56,7 +56,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "drop.sql"),
     ("pgtrickle.catalog", "trust.sql"),
     ("pgtrickle.catalog", "rights.sql"),
-    ("pgtrickle.catalog", "looking.sql"),
+    ("pgtrickle.catalog", "inspection.sql"),
     ("pgtrickle.catalog", "gates.sql"),
     ("pgtrickle.catalog", "drain.sql"),
     ("pgtrickle.catalog", "refresh.sql"),
@@ -65,15 +65,15 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "caches.sql"),
     ("pgtrickle.catalog", "grants.sql"),
 )
-"""Written anew by every installation, all in the transaction of the migrations."""
+"""Replaced by every installation, in this order, in the transaction of the migrations."""
 
 _SAFE_PATH: Final = "set search_path = pg_catalog, pg_temp"
 _PINNED: Final = f"{_SAFE_PATH} set standard_conforming_strings = on"
-"""The body of a function is parsed in the session of its caller: a backslash in it must mean a backslash."""
+"""The caller's session parses the body of a function, so a backslash in it must mean a backslash."""
 
 
 def installed_version(connection: Connection) -> int | None:
-    """How many migrations the database has had; None where pgtrickle is not installed."""
+    """The number of migrations that were applied; None if pgtrickle is not installed."""
     row = connection.execute("select to_regclass('pgtrickle.pgt_schema_version') is not null").fetchone()
     if row is None or not row[0]:
         return None
@@ -82,7 +82,7 @@ def installed_version(connection: Connection) -> int | None:
 
 
 def check_installed(connection: Connection) -> None:
-    """Raise unless the database has exactly the catalog that this code was written for."""
+    """Raise unless the catalog has the version that this code needs."""
     found = installed_version(connection)
     if found == VERSION:
         return
@@ -92,40 +92,43 @@ def check_installed(connection: Connection) -> None:
 
 
 def check_original(connection: Connection) -> None:
-    """Raise unless the catalog was written in this database: OIDs mean something else in a copy."""
+    """Raise if this database is a copy: OIDs mean other objects there."""
     check_installed(connection)
     installation(connection).check()
 
 
 def check_may_serve(connection: Connection) -> None:
-    """Refuse to be the sidecar of an installation whose owner could then act with more rights than its own.
+    """Refuse to serve an installation whose owner could gain the sidecar's privileges.
 
-    A sidecar calls functions of the schema pgtrickle, and who owns it can replace them.
+    A sidecar calls functions of the schema pgtrickle, and the owner of the schema can replace them.
     """
     row = connection.execute(
         "select o.rolname, current_user, pg_has_role(o.oid, 'MEMBER') and (o.rolsuper or not c.rolsuper)"
         " from pg_namespace n join pg_roles o on o.oid = n.nspowner"
         " join pg_roles c on c.rolname = current_user where n.nspname = 'pgtrickle'"
     ).fetchone()
-    if row is not None and not row[2]:
+    if row is None:
+        return
+    owner, role, may_serve = row
+    if not may_serve:
         raise CommandRefused(
-            f"pgtrickle belongs to the role {row[0]} here, so its sidecar must not be {row[1]}",
-            hint=f"connect as {row[0]}",
+            f"pgtrickle belongs to the role {owner} here, so its sidecar must not be {role}",
+            hint=f"connect as {owner}",
         )
 
 
 def install(connection: Connection) -> list[str]:
-    """Bring the database to this version, in one transaction; tells in sentences what was done."""
+    """Install or upgrade pgtrickle, in one transaction. Returns sentences that say what was done."""
     try:
         with connection.transaction():
             check_writable(connection)
             return _install(connection)
     except DatabaseError as error:
-        raise refused(error) from error
+        raise to_refusal(error) from error
 
 
 def uninstall(connection: Connection, *, drop_tables: bool = False) -> list[str]:
-    """Take out the triggers and schemas. Stream tables stay as ordinary tables, unless asked otherwise."""
+    """Remove triggers and schemas. Stream tables stay as ordinary tables unless `drop_tables` is true."""
     try:
         with connection.transaction():
             check_writable(connection)
@@ -134,18 +137,18 @@ def uninstall(connection: Connection, *, drop_tables: bool = False) -> list[str]
                 return ["pgtrickle is not installed here; nothing was done."]
             return _uninstall(connection, remains, drop_tables)
     except DatabaseError as error:
-        raise refused(error) from error
+        raise to_refusal(error) from error
 
 
 def _install(connection: Connection) -> list[str]:
-    # two installations at once would both find nothing
+    # two concurrent installations would both find nothing
     connection.execute("select pg_advisory_xact_lock(hashtext('pgtrickle install'))")
     done: list[str] = []
     remains = Remains.of(connection)
     if not remains.has_definitions:
         check_own(connection, remains)
     if "pgtrickle" in remains.owners:
-        # who owns it chooses what reading it runs, so it is read with no more rights than theirs
+        # the owner controls what code reading it runs, so read it with the owner's privileges only
         act_as_owner(connection, remains.owners["pgtrickle"])
     found = installed_version(connection)
     if found is not None and found > VERSION:
@@ -161,7 +164,7 @@ def _install(connection: Connection) -> list[str]:
         found = None
     for number, name in enumerate(MIGRATIONS, start=1):
         if found is None or number > found:
-            connection.execute(load("pgtrickle.catalog", f"sql/{name}"))
+            connection.execute(load("pgtrickle.catalog", f"sql/migrations/{name}"))
             connection.execute("insert into pgtrickle.pgt_schema_version (version) values (%s)", (number,))
             done.append(f"Applied migration {name.removesuffix('.sql')}.")
     _write_functions(connection)
@@ -186,15 +189,15 @@ def _install(connection: Connection) -> list[str]:
 
 
 def _fit_tables(connection: Connection) -> None:
-    """Let triggers on the tables of others be as this version makes them."""
+    """Update the triggers on sources and stream tables to this version."""
     connection.execute("select pgtrickle_internal.restore_guards()")
-    # a trigger function is generated, so an older one knows nothing of what is new
+    # trigger functions are generated, so those of an older version must be replaced
     connection.execute(
         "select pgtrickle_internal.refit_capture(source_relid) from pgtrickle.pgt_sources"
         " where trigger_level <> 'none' order by source_relid"
     )
     connection.execute("select pgtrickle_internal.note_missing_rights()")
-    # a guard that was made by an older version sleeps under session_replication_role = replica
+    # a guard of an older version does not fire under session_replication_role = replica
     connection.execute("select pgtrickle_internal.guard_always(pgt_relid) from pgtrickle.pgt_stream_tables")
 
 
@@ -205,7 +208,7 @@ def _write_functions(connection: Connection) -> None:
     for package, name in FUNCTIONS:
         if name == "grants.sql":
             _drop_outdated(connection, before)
-        text = load(package, f"sql/{name}").replace(_SAFE_PATH, _PINNED)
+        text = load(package, f"sql/functions/{name}").replace(_SAFE_PATH, _PINNED)
         if name == "version.sql":
             version = sql.Literal(__version__)
             connection.execute(sql.SQL(text).format(version=version))
@@ -214,7 +217,7 @@ def _write_functions(connection: Connection) -> None:
 
 
 def _routines(connection: Connection) -> dict[str, str]:
-    """Every routine of ours as DROP names it, with the version of its row in PostgreSQL's catalog."""
+    """Every routine of pgtrickle as DROP names it, with the version of its row in pg_proc."""
     rows = connection.execute(
         "select case p.prokind when 'p' then 'procedure ' else 'function ' end || p.oid::regprocedure,"
         " p.xmin::text || p.ctid::text from pg_proc p where p.pronamespace in ('pgtrickle'::regnamespace,"
@@ -224,7 +227,7 @@ def _routines(connection: Connection) -> dict[str, str]:
 
 
 def _drop_outdated(connection: Connection, before: dict[str, str]) -> None:
-    """Drop what an older version wrote and this one lacks, such as a function with fewer arguments."""
+    """Drop routines that only an older version has, such as a function with fewer arguments."""
     for routine, version in _routines(connection).items():
         if before.get(routine) == version:
             connection.execute(sql.SQL("drop {}").format(sql.SQL(cast(Any, routine))))
@@ -249,7 +252,7 @@ def _uninstall(connection: Connection, remains: Remains, drop_tables: bool) -> l
 
 
 def _check_no_children(connection: Connection, tables: list[tuple[str, str]]) -> None:
-    """Refuse to drop stream tables that other tables inherit from: these would be dropped with them."""
+    """Refuse to drop stream tables that other tables inherit from: those would be dropped too."""
     ours = [RelationName(schema, name).sql for schema, name in tables]
     row = connection.execute(
         "select i.inhrelid::regclass::text, i.inhparent::regclass::text from pg_inherits i"
@@ -265,9 +268,9 @@ def _check_no_children(connection: Connection, tables: list[tuple[str, str]]) ->
 
 
 def _stream_tables(connection: Connection) -> list[tuple[str, str]]:
-    """The tables that belong to stream tables, those that read others first.
+    """The tables of stream tables, readers before what they read.
 
-    In a copy an OID may be that of any table: our guard proves that a table is a stream table, or its name.
+    In a copy an OID may belong to any table, so the guard or the name must confirm it.
     """
     return connection.execute(
         "select n.nspname, c.relname from pgtrickle.pgt_stream_tables s"

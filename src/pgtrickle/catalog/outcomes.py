@@ -1,4 +1,4 @@
-"""What becomes of a stream table: claims, and the results of refreshes written to the catalog."""
+"""Claims of stream tables, and the results of refreshes in the catalog."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pgtrickle.model.errors import Drained, SourceGated, WaitsForTriggers
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import Action, RefreshMode, Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.rows import row_as, rows_as
 from pgtrickle.postgres.statements import load
 
 KEPT_REFRESHES: Final = 1000
@@ -23,7 +24,7 @@ _PACKAGE: Final = "pgtrickle.catalog"
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """What a refresh did, for the catalog. `frontier` is that of tables, `upstream` of stream tables."""
+    """The result of a refresh. `frontier` is the position in tables, `upstream` the one in stream tables."""
 
     action: Action
     started_at: datetime
@@ -40,6 +41,28 @@ class Refreshed:
     milliseconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredRefresh:
+    """What an earlier refresh cost. `is_new_start` means that it loaded the whole table."""
+
+    strategy: str
+    change_rows: int
+    milliseconds: float
+    ended_at: float
+    is_new_start: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """Whether the refresh of a stream table may start: `gate` and `triggers` say what it waits for."""
+
+    id: StreamTableId
+    installation: str
+    may_start: bool
+    gate: str | None
+    triggers: str | None
+
+
 def claim(
     connection: Connection,
     table: StreamTableId,
@@ -47,7 +70,7 @@ def claim(
     wait: bool,
     check: Callable[[Installation], None] = Installation.check,
 ) -> StreamTable | None:
-    """Hold a stream table until this transaction ends; None if another has it, or it is gone."""
+    """Lock a stream table until this transaction ends; None if another session holds it or it was dropped."""
     found = claim_all(connection, (table,), wait=wait, check=check)
     return found[0] if found else None
 
@@ -59,51 +82,55 @@ def claim_all(
     wait: bool,
     check: Callable[[Installation], None] = Installation.check,
 ) -> tuple[StreamTable, ...]:
-    """Hold stream tables until this transaction ends, without those that others have, or that are gone.
+    """Lock stream tables until this transaction ends, except those that others hold or that were dropped.
 
-    The lock lets others ask for a refresh meanwhile, but not claim or alter it. Raises if the database is
-    drained, a source is gated or waits for triggers, or if `check` refuses the installation: the caller may
-    not have known it yet.
+    While it is held, other sessions can request a refresh, but not claim or alter the table. Raises if the
+    database is drained, if a source is gated or waits for triggers, or if `check` refuses the installation,
+    which the caller may see for the first time here.
     """
-    statement = load(_PACKAGE, "sql/claim_waiting.sql" if wait else "sql/claim.sql")
-    rows = connection.execute(statement, (list(tables),)).fetchall()
-    if rows:
-        check(Installation.parse(rows[0][1]))
-    found = some_stream_tables(connection, [StreamTableId(row[0]) for row in rows]) if rows else ()
-    startable = {row[0]: row[2:] for row in rows}
+    statement = load(_PACKAGE, "sql/queries/claim_waiting.sql" if wait else "sql/queries/claim.sql")
+    claims = rows_as(_Claim, connection.execute(statement, (list(tables),)))
+    if not claims:
+        return ()
+    check(Installation.parse(claims[0].installation))
+    found = some_stream_tables(connection, [claim.id for claim in claims])
+    obstacles = {claim.id: claim for claim in claims}
     for table in found:
-        _check_startable(table, *startable[table.id])
+        _check_startable(table, obstacles[table.id])
     return found
 
 
 def check_startable(connection: Connection, table: StreamTable) -> None:
-    """Raise if a refresh of the stream table would have to wait for a person."""
-    row = connection.execute(
-        "select not exists (select from pgtrickle.pgt_drain), pgtrickle_internal.gate_before(%s), null,"
-        " pgtrickle.installation()",
-        (table.id,),
-    ).fetchone()
-    assert row is not None
-    *startable, found = row
-    Installation.parse(found).check()
-    _check_startable(table, *startable)
+    """Raise if a refresh of the stream table cannot start until someone acts."""
+    result = connection.execute(
+        "select %(id)s::bigint as id, pgtrickle_internal.installation() as installation,"
+        " not exists (select from pgtrickle.pgt_drain) as may_start,"
+        " pgtrickle_internal.gate_before(%(id)s) as gate, null as triggers",
+        {"id": table.id},
+    )
+    claim = row_as(_Claim, result)
+    Installation.parse(claim.installation).check()
+    _check_startable(table, claim)
 
 
-def _check_startable(found: StreamTable, may_start: bool, gate: str | None, triggers: str | None) -> None:
-    if not may_start:
+def _check_startable(found: StreamTable, claim: _Claim) -> None:
+    if not claim.may_start:
         raise Drained(
             f"{found.name} is not refreshed: the database is drained", hint="run: pgtrickle undrain"
         )
-    if gate is not None:
-        raise SourceGated(f"{found.name} is not refreshed: {gate}", hint="pgtrickle ungate opens the gate")
-    if triggers is not None:
+    if claim.gate is not None:
+        raise SourceGated(
+            f"{found.name} is not refreshed: {claim.gate}", hint="pgtrickle ungate opens the gate"
+        )
+    if claim.triggers is not None:
         raise WaitsForTriggers(
-            f"{found.name} is not refreshed: {triggers}", hint="it goes on as soon as they have been created"
+            f"{found.name} is not refreshed: {claim.triggers}",
+            hint="it goes on as soon as they have been created",
         )
 
 
 def commit_refresh(connection: Connection, table: StreamTableId, refreshed: Refreshed) -> None:
-    """Write the result beside the rows, in the transaction that holds the claim."""
+    """Write the result in the transaction that wrote the rows and holds the claim."""
     commit_refreshes(connection, [(table, refreshed)])
 
 
@@ -113,7 +140,7 @@ def commit_refreshes(
     """Write the results of several refreshes, in the transaction that holds their claims."""
     done = [refreshed for _, refreshed in all_refreshed]
     connection.execute(
-        load(_PACKAGE, "sql/commit_refresh.sql"),
+        load(_PACKAGE, "sql/queries/commit_refresh.sql"),
         {
             "ids": [table for table, _ in all_refreshed],
             "actions": [r.action.value for r in done],
@@ -133,14 +160,12 @@ def commit_refreshes(
     )
 
 
-def measured(
+def measured_refreshes(
     connection: Connection, table: StreamTableId, limit: int
-) -> list[tuple[str, int, float, float, bool]]:
-    """The latest refreshes that tell what a stream table costs, the oldest first.
-
-    Each as its strategy, its change rows, its milliseconds, when it ended, and whether it loaded anew.
-    """
-    return connection.execute(load(_PACKAGE, "sql/measured.sql"), {"id": table, "limit": limit}).fetchall()
+) -> tuple[MeasuredRefresh, ...]:
+    """The latest refreshes of a stream table whose cost was measured, oldest first."""
+    statement = load(_PACKAGE, "sql/queries/measured_refreshes.sql")
+    return rows_as(MeasuredRefresh, connection.execute(statement, {"id": table, "limit": limit}))
 
 
 def record_failure(
@@ -154,9 +179,9 @@ def record_failure(
     initiated_by: str = "scheduler",
     delays: Sequence[timedelta],
 ) -> Status | None:
-    """Note a failure in a transaction of its own; None if the stream table is gone.
+    """Record a failure in a separate transaction. Returns None if the stream table was dropped.
 
-    The n-th failure in a row is tried again after the n-th of `delays`; one more suspends, with an alert.
+    The n-th consecutive failure is retried after the n-th of `delays`; one more suspends, with an alert.
     """
     values = {
         "id": table,
@@ -168,7 +193,7 @@ def record_failure(
         "delays": list(delays),
     }
     with connection.transaction():
-        row = connection.execute(load(_PACKAGE, "sql/record_failure.sql"), values).fetchone()
+        row = connection.execute(load(_PACKAGE, "sql/queries/record_failure.sql"), values).fetchone()
         if row is None:
             return None
         status, errors = Status(row[0]), row[1]
@@ -185,7 +210,7 @@ def set_compiled(
     *,
     follows_clock: bool,
 ) -> None:
-    """Store what the compiler made of the query, and why not better; writes only what is new."""
+    """Store the mode that the compiler chose and why it is not the requested one, if they have changed."""
     connection.execute(
         "update pgtrickle.pgt_stream_tables"
         " set effective_refresh_mode = %(mode)s, downgrade_reason = %(reason)s,"
@@ -199,7 +224,7 @@ def set_compiled(
 def mark_error(
     connection: Connection, table: StreamTableId, error: str, *, initiated_by: str = "scheduler"
 ) -> None:
-    """Only a person can help, so it is not tried again. History has the reason, and who waits is told."""
+    """Mark a failure that retries cannot fix. Records it in the history, and answers waiting requests."""
     with connection.transaction():
         connection.execute(
             "update pgtrickle.pgt_stream_tables set status = 'ERROR', last_error = %s, retry_at = null"
@@ -221,7 +246,7 @@ def mark_error(
 
 
 def mark_reinit(connection: Connection, table: StreamTableId, reason: str) -> None:
-    """The next refresh computes everything anew."""
+    """Have the next refresh recompute the whole table."""
     marked = connection.execute(
         "update pgtrickle.pgt_stream_tables s set needs_reinit = true, reinit_reason = %(reason)s"
         " from pgtrickle.pgt_stream_tables before"
@@ -232,12 +257,12 @@ def mark_reinit(connection: Connection, table: StreamTableId, reason: str) -> No
         alert(connection, "reinitialize_needed", pgt_id=table, reason=reason)
 
 
-def prune(connection: Connection) -> int:
-    """Forget old history, answered requests and old generations; how many rows of history went."""
+def prune_history(connection: Connection) -> int:
+    """Delete old history, answered requests and old generations. Returns the deleted rows of history."""
     connection.execute(
         "delete from pgtrickle.pgt_refresh_requests where answered_at < now() - interval '1 hour'"
     )
     connection.execute("delete from pgtrickle.pgt_generation where noted_at < now() - interval '1 hour'")
     return connection.execute(
-        load(_PACKAGE, "sql/prune_history.sql"), {"kept": KEPT_REFRESHES, "kept_for": KEPT_FOR}
+        load(_PACKAGE, "sql/queries/prune_history.sql"), {"kept": KEPT_REFRESHES, "kept_for": KEPT_FOR}
     ).rowcount

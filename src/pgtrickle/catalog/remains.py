@@ -1,4 +1,4 @@
-"""What is left of an installation of which somebody has removed parts, and how it becomes whole again."""
+"""Recovers an installation that lost some of its schemas or tables."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ HELPERS: Final = SCHEMAS[1]
 REASON: Final = "parts of pgtrickle were removed and have been installed again"
 ASIDE: Final = "pgtrickle_removed"
 _KEPT: Final = ("pgt_stream_tables", "pgt_dependencies", "pgt_refresh_history", "pgt_gates", "pgt_drain")
-"""The tables whose rows are worth keeping, each after those that it refers to."""
+"""The tables whose rows are kept, each after those that it refers to."""
 _CREATED: Final = re.compile(r"create table pgtrickle\.(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """The schemas of ours that there are, with their owners, and the tables that the first of them has."""
+    """The existing schemas of pgtrickle with their owners, and the tables in the schema pgtrickle."""
 
     owners: Mapping[str, str]
     tables: frozenset[str]
 
     @classmethod
     def of(cls, connection: Connection) -> Remains:
-        """Look at the catalogs of PostgreSQL alone: nothing of ours may be there."""
+        """Read only PostgreSQL's catalogs: nothing of pgtrickle may exist."""
         schemas = connection.execute(
             "select nspname, pg_get_userbyid(nspowner) from pg_namespace where nspname = any (%s)",
             (list(SCHEMAS),),
@@ -41,24 +41,24 @@ class Remains:
         return cls(dict(schemas), frozenset(name for (name,) in tables))
 
     def lacks(self, migrations: Sequence[str]) -> tuple[str, ...]:
-        """What these migrations created and is gone: tables of the catalog, and the schema of helpers.
+        """Missing parts that these migrations created: tables of the catalog, and the schema of helpers.
 
-        Tables have triggers that call helpers: these went with the schema.
+        Tables have triggers that call helpers; they were dropped with that schema.
         """
-        text = "\n".join(load("pgtrickle.catalog", f"sql/{name}") for name in migrations)
-        gone = [name for name in dict.fromkeys(_CREATED.findall(text)) if name not in self.tables]
+        text = "\n".join(load("pgtrickle.catalog", f"sql/migrations/{name}") for name in migrations)
+        missing = [name for name in dict.fromkeys(_CREATED.findall(text)) if name not in self.tables]
         if f"create schema {HELPERS};" in text and HELPERS not in self.owners:
-            gone.append(HELPERS)
-        return tuple(gone)
+            missing.append(HELPERS)
+        return tuple(missing)
 
     @property
     def has_definitions(self) -> bool:
-        """Whether the catalog still knows stream tables."""
+        """Whether the catalog still has the definitions of stream tables."""
         return "pgt_stream_tables" in self.tables
 
 
 def check_own(connection: Connection, remains: Remains) -> None:
-    """Refuse schemas of somebody else that hold no installation: their owner could replace our functions."""
+    """Refuse schemas of another role that hold no installation: their owner could replace our functions."""
     row = connection.execute("select current_user").fetchone()
     assert row is not None
     for schema, owner in remains.owners.items():
@@ -70,7 +70,7 @@ def check_own(connection: Connection, remains: Remains) -> None:
 
 
 def act_as_owner(connection: Connection, owner: str) -> None:
-    """Act as the role that owns a schema of ours, so that everything stays in one hand."""
+    """Act as the role that owns a schema of pgtrickle, so that one role owns everything."""
     row = connection.execute("select current_user, pg_has_role(%s::name, 'MEMBER')", (owner,)).fetchone()
     assert row is not None
     current, is_member = row
@@ -83,7 +83,7 @@ def act_as_owner(connection: Connection, owner: str) -> None:
 
 
 def drop_schemas(connection: Connection, remains: Remains) -> list[str]:
-    """Drop whatever schemas of ours there are, each as its owner, with all triggers; which ones."""
+    """Drop the existing schemas of pgtrickle, each as its owner, with all triggers. Returns their names."""
     connection.execute("set local lock_timeout = '10s'")
     dropped = [schema for schema in reversed(SCHEMAS) if schema in remains.owners]
     for schema in dropped:
@@ -94,7 +94,7 @@ def drop_schemas(connection: Connection, remains: Remains) -> list[str]:
 
 
 def set_aside(connection: Connection, remains: Remains) -> None:
-    """Drop what can be made again, and put the catalog where a new one can be filled from it."""
+    """Drop what can be created again, and rename the catalog, so that a new one can be filled from it."""
     others = {schema: owner for schema, owner in remains.owners.items() if schema != SCHEMAS[0]}
     drop_schemas(connection, Remains(others, frozenset()))
     connection.execute("reset role")
@@ -105,7 +105,7 @@ def set_aside(connection: Connection, remains: Remains) -> None:
 
 
 def take_over(connection: Connection) -> int:
-    """Fill the new catalog from what was set aside; how many stream tables were kept."""
+    """Fill the new catalog from the old one. Returns how many stream tables were kept."""
     for table in _KEPT:
         columns = connection.execute(
             "select a.attname from pg_attribute a join pg_attribute b on b.attname = a.attname"
@@ -114,7 +114,7 @@ def take_over(connection: Connection) -> int:
             (f"pgtrickle.{table}", f"{ASIDE}.{table}"),
         ).fetchall()
         if columns:
-            connection.execute(_copied(table, [name for (name,) in columns]))
+            connection.execute(_copy_statement(table, [name for (name,) in columns]))
     for table, column in (("pgt_stream_tables", "pgt_id"), ("pgt_refresh_history", "refresh_id")):
         connection.execute(
             sql.SQL(
@@ -132,15 +132,15 @@ def take_over(connection: Connection) -> int:
 
 
 def ensure_state(connection: Connection) -> bool:
-    """Create the schema of states if it is gone, and have everything computed anew; whether that was so."""
+    """Create the schema of states if it is missing, and mark all tables for a reload. True if it was."""
     row = connection.execute("select pgtrickle_internal.create_state()").fetchone()
     return bool(row and row[0])
 
 
-def _copied(table: str, columns: list[str]) -> sql.Composed:
+def _copy_statement(table: str, columns: list[str]) -> sql.Composed:
     condition = "true"
     if table == "pgt_stream_tables":
-        # a table that was dropped, or whose id another one has by now, is no stream table
+        # skip a table that was dropped, or whose OID now belongs to another one
         condition = (
             "exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace"
             " where c.oid = t.pgt_relid and c.relname = t.pgt_name and n.nspname = t.pgt_schema)"
@@ -158,7 +158,7 @@ def _copied(table: str, columns: list[str]) -> sql.Composed:
 
 
 def _analyse_all(connection: Connection) -> int:
-    """Look at every query anew: dependencies, guards, buffers and triggers follow from it."""
+    """Analyse every query again: dependencies, guards, buffers and triggers follow from it."""
     connection.execute("select pgtrickle_internal.restore_guards()")
     tables = connection.execute("select pgt_id from pgtrickle.pgt_stream_tables order by pgt_id").fetchall()
     for (table,) in tables:

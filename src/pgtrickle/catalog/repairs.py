@@ -1,4 +1,4 @@
-"""What went wrong with stream tables, written down where only their owners can read it."""
+"""Repairs of stream tables, with evidence that only their owners can read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEPT_FOR: Final = timedelta(days=90)
 
 
 class Cause(Enum):
-    """How it was found that a stream table does not hold the rows it should hold."""
+    """How the wrong rows of a stream table were detected."""
 
     DIVERGED = "diverged"
     VERIFIED = "verified"
@@ -30,9 +30,9 @@ def note_repair(
     found_by: str,
     problems: Sequence[str] = (),
 ) -> None:
-    """Store the evidence, and have the stream table loaded anew unless it is to stop. The caller commits.
+    """Store the evidence, and mark the stream table for a reload unless it is to stop. The caller commits.
 
-    Everybody may read `reason`; `problems` may quote rows.
+    Every role may read `reason`; `problems` may quote rows.
     """
     connection.execute(
         "select pgtrickle_internal.note_repair(%s, %s, %s, %s, %s)",
@@ -41,7 +41,7 @@ def note_repair(
 
 
 def open_repairs(connection: Connection, table: StreamTableId) -> list[int]:
-    """The repairs of a stream table that no load has ended yet."""
+    """The repairs of a stream table that no load has completed yet."""
     rows = connection.execute(
         "select repair_id from pgtrickle.pgt_repairs where pgt_id = %s and repaired_at is null", (table,)
     ).fetchall()
@@ -54,20 +54,21 @@ def close_repairs(
     unexpected: Sequence[str] | None,
     missing: Sequence[str] | None,
 ) -> None:
-    """Note that the load of this transaction repairs them, and in which rows the table differed before."""
+    """Record that the load of this transaction completes them, and the rows in which the table differed."""
     connection.execute(
         "update pgtrickle.pgt_repairs set repaired_at = clock_timestamp(), unexpected = %s::text[],"
         " missing = %s::text[] where repair_id = any (%s)",
-        (_listed(unexpected), _listed(missing), list(repairs)),
+        (_as_list(unexpected), _as_list(missing), list(repairs)),
     )
 
 
 def prune_repairs(connection: Connection) -> int:
-    """Forget old evidence; how many repairs went. `status` counts them all the same."""
+    """Delete old evidence. Returns the number of repairs; `status` still counts them."""
     return connection.execute(
-        load("pgtrickle.catalog", "sql/prune_repairs.sql"), {"kept": KEPT_REPAIRS, "kept_for": KEPT_FOR}
+        load("pgtrickle.catalog", "sql/queries/prune_repairs.sql"),
+        {"kept": KEPT_REPAIRS, "kept_for": KEPT_FOR},
     ).rowcount
 
 
-def _listed(rows: Sequence[str] | None) -> list[str] | None:
+def _as_list(rows: Sequence[str] | None) -> list[str] | None:
     return None if rows is None else list(rows)

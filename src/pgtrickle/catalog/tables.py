@@ -1,8 +1,8 @@
-"""Typed queries over the catalog: stream tables, and what they depend on."""
+"""Reads stream tables and their dependencies from the catalog."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,14 @@ from pgtrickle.model.errors import UnknownStreamTable
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshMode, RelationId, Status, StreamTable, StreamTableId
-from pgtrickle.postgres.connection import Connection, DatabaseError, along_login_path, refused
+from pgtrickle.postgres.connection import Connection, DatabaseError, login_search_path, to_refusal
+from pgtrickle.postgres.rows import rows_as
 from pgtrickle.postgres.statements import load
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """One thing a stream table relies on; `relation` is the id of a function where it is one."""
+    """An object that a stream table relies on; for a function, `relation` is its OID."""
 
     kind: DependencyKind
     relation: RelationId
@@ -31,7 +32,7 @@ class Dependency:
 
     @property
     def is_view(self) -> bool:
-        """Whether it is a view, whose own sources are dependencies as well."""
+        """Whether it is a view; its own sources are dependencies too."""
         return self.kind is DependencyKind.VIEW
 
 
@@ -41,7 +42,7 @@ def stream_tables(connection: Connection) -> tuple[StreamTable, ...]:
 
 
 def some_stream_tables(connection: Connection, tables: Sequence[StreamTableId]) -> tuple[StreamTable, ...]:
-    """Those of the stream tables that there are, oldest first."""
+    """The stream tables with these ids that exist, oldest first."""
     return _load(connection, list(tables))
 
 
@@ -56,10 +57,10 @@ def stream_table(connection: Connection, table: StreamTableId) -> StreamTable:
 def find(connection: Connection, name: str) -> StreamTable:
     """The stream table of that name: `name` along the search_path, or `schema.name`, quoted as in SQL."""
     try:
-        with along_login_path(connection):
+        with login_search_path(connection):
             row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
     except DatabaseError as error:
-        raise refused(error) from error
+        raise to_refusal(error) from error
     if row is None or row[0] is None:
         raise UnknownStreamTable(
             f"there is no stream table {name}",
@@ -70,57 +71,45 @@ def find(connection: Connection, name: str) -> StreamTable:
 
 def dependencies(connection: Connection, table: StreamTableId) -> tuple[Dependency, ...]:
     """What a stream table relies on."""
-    rows = connection.execute(
-        "select source_type, source_relid::bigint, source_schema, source_name, columns_used"
+    result = connection.execute(
+        "select source_type as kind, source_relid::bigint as relation, source_schema as schema,"
+        " source_name as name, columns_used as columns"
         " from pgtrickle.pgt_dependencies where pgt_id = %s order by source_type, source_relid",
         (table,),
     )
-    return tuple(
-        Dependency(DependencyKind(kind), RelationId(relid), RelationName(schema, name), tuple(columns))
-        for kind, relid, schema, name, columns in rows
-    )
+    return rows_as(_dependency, result)
 
 
 def _load(connection: Connection, ids: Sequence[StreamTableId] | None) -> tuple[StreamTable, ...]:
-    rows = connection.execute(load("pgtrickle.catalog", "sql/stream_tables.sql"), {"ids": ids})
-    return tuple(from_row(row) for row in rows)
+    statement = load("pgtrickle.catalog", "sql/queries/stream_tables.sql")
+    return rows_as(_stream_table, connection.execute(statement, {"ids": ids}))
 
 
-def from_row(row: Sequence[Any]) -> StreamTable:
-    """A row of `stream_tables.sql` as the value it describes."""
-    (number, relid, schema, name, query, schedule, mode, effective, reason, status, *rest) = row
-    (is_populated, frontier, upstream, data_timestamp, last_refresh, errors, error, reinit, *last) = rest
-    settings, match_columns, is_pooler_compatible, follows_clock, *last = last
-    cache_generation, created_at, is_atomic, waits_for, ground_generation, ground_error, *last = last
-    refresh_timeout, repairs_itself = last
+def _dependency(*, kind: str, relation: int, schema: str, name: str, columns: list[str]) -> Dependency:
+    return Dependency(DependencyKind(kind), RelationId(relation), RelationName(schema, name), tuple(columns))
+
+
+def _stream_table(
+    *,
+    schema: str,
+    name: str,
+    mode: str,
+    effective_mode: str | None,
+    status: str,
+    frontier: str | None,
+    upstream_frontier: str | None,
+    settings: Mapping[str, str],
+    match_columns: list[str],
+    **others: Any,
+) -> StreamTable:
     return StreamTable(
-        id=StreamTableId(number),
-        relation=RelationId(relid),
         name=RelationName(schema, name),
-        query=query,
-        schedule=schedule,
         mode=RefreshMode(mode),
-        effective_mode=RefreshMode(effective) if effective else None,
-        downgrade_reason=reason,
+        effective_mode=RefreshMode(effective_mode) if effective_mode else None,
         status=Status(status),
-        is_populated=is_populated,
         frontier=Frontier.parse(frontier) if frontier else None,
-        upstream_frontier=Frontier.parse(upstream) if upstream else None,
-        data_timestamp=data_timestamp,
-        last_refresh_at=last_refresh,
-        consecutive_errors=errors,
-        last_error=error,
-        reinit_reason=reinit,
+        upstream_frontier=Frontier.parse(upstream_frontier) if upstream_frontier else None,
         settings=tuple(sorted(settings.items())),
         match_columns=tuple(match_columns),
-        is_pooler_compatible=is_pooler_compatible,
-        follows_clock=follows_clock,
-        cache_generation=cache_generation,
-        created_at=created_at,
-        is_atomic=is_atomic,
-        waits_for=waits_for,
-        ground_generation=ground_generation,
-        ground_error=ground_error,
-        refresh_timeout=refresh_timeout,
-        repairs_itself=repairs_itself,
+        **others,
     )

@@ -1,31 +1,45 @@
-"""Whether it is safe to read and to write tables that belong to somebody else."""
+"""Whether it is safe to read and write tables of other roles."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pgtrickle.model.errors import CommandRefused, RightLost, SourceChanged
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.locking import ROW_EXCLUSIVE, lock_tables
+from pgtrickle.postgres.rows import rows_as
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What the checks of a stream table found before a write; `role` is the role that would write."""
+
+    code: str | None
+    lost: str | None
+    read_code: str | None
+    is_itself: bool | None
+    hides_rows: bool
+    role: str
 
 
 def untrusted_reads(
     connection: Connection, tables: Sequence[StreamTableId]
 ) -> dict[StreamTableId, CommandRefused]:
-    """The stream tables whose refresh would run code of others before it writes, each with its refusal.
+    """The stream tables whose refresh would run untrusted code before it writes, each with the error.
 
-    It may be in their queries, or attached to their sources: PostgreSQL evaluates parts of index expressions,
-    constraints and the like while it plans a query.
+    The code may be in their queries, or attached to their sources: PostgreSQL evaluates parts of index
+    expressions, constraints and the like while it plans a query.
     """
     rows = connection.execute(
         "select t.id, pgtrickle_internal.untrusted_reads(t.id) from unnest(%s::bigint[]) as t(id)",
         (list(tables),),
     ).fetchall()
-    return {StreamTableId(table): _unreadable(code) for table, code in rows if code}
+    return {StreamTableId(table): _untrusted_read(code) for table, code in rows if code}
 
 
-def _unreadable(code: str) -> CommandRefused:
+def _untrusted_read(code: str) -> CommandRefused:
     return CommandRefused(
         f"a refresh would lend others the rights of the sidecar: {code}",
         hint="let an administrator take the function or foreign table over, or drop what uses it",
@@ -33,16 +47,16 @@ def _unreadable(code: str) -> CommandRefused:
 
 
 def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
-    """Lock tables as a writer does, and refuse them if they would run code of others, or show too much.
+    """Lock tables for writing, and refuse them if they would run untrusted code or show too much.
 
-    Triggers and constraints cannot be added while we hold the lock, so what was checked stays true.
+    While we hold the lock no trigger or constraint can be added, so the checks stay valid.
     """
     lock_tables(connection, (table.name for table in tables), ROW_EXCLUSIVE)
-    rows = connection.execute(
-        "select (select string_agg(code, '; ') from pgtrickle_internal.untrusted_code(t.id) code),"
-        " (select string_agg(lost, '; ') from pgtrickle_internal.lost_rights(t.pgt_id) lost),"
-        " pgtrickle_internal.untrusted_reads(t.pgt_id), to_regclass(t.name) = t.id,"
-        " row_security_active(t.id), current_user"
+    result = connection.execute(
+        "select (select string_agg(code, '; ') from pgtrickle_internal.untrusted_code(t.id) code) as code,"
+        " (select string_agg(lost, '; ') from pgtrickle_internal.lost_rights(t.pgt_id) lost) as lost,"
+        " pgtrickle_internal.untrusted_reads(t.pgt_id) as read_code, to_regclass(t.name) = t.id as is_itself,"
+        " row_security_active(t.id) as hides_rows, current_user as role"
         " from unnest(%s::oid[], %s::bigint[], %s::text[]) with ordinality as t(id, pgt_id, name, position)"
         " order by t.position",
         (
@@ -50,27 +64,27 @@ def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
             [table.id for table in tables],
             [table.name.sql for table in tables],
         ),
-    ).fetchall()
-    for table, (code, lost, read_code, is_itself, hides_rows, role) in zip(tables, rows, strict=True):
-        if not is_itself:
+    )
+    for table, found in zip(tables, rows_as(_Findings, result), strict=True):
+        if not found.is_itself:
             raise SourceChanged(
                 f"{table.name} was renamed, and another table has its name", hint="refresh it again"
             )
-        if read_code:
-            raise _unreadable(read_code)
-        if code:
+        if found.read_code:
+            raise _untrusted_read(found.read_code)
+        if found.code:
             raise CommandRefused(
-                f"{table.name} would run code of others with the rights of {role}: {code}",
+                f"{table.name} would run code of others with the rights of {found.role}: {found.code}",
                 hint="remove it, or let an administrator take the function over:"
-                f" alter function … owner to {role}",
+                f" alter function … owner to {found.role}",
             )
-        if lost:
+        if found.lost:
             raise RightLost(
-                f"{table.name} is not refreshed: {lost}",
+                f"{table.name} is not refreshed: {found.lost}",
                 hint="grant the right again and resume the stream table, or drop it",
             )
-        if hides_rows:
+        if found.hides_rows:
             raise CommandRefused(
                 f"row-level security hides rows of {table.name} from us",
-                hint=f"create policy refresh on {table.name} to {role} using (true) with check (true)",
+                hint=f"create policy refresh on {table.name} to {found.role} using (true) with check (true)",
             )

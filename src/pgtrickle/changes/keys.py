@@ -133,7 +133,7 @@ def _key_queries(lookup: Lookup, position: int, keys: LookupKeys) -> list[sql.Co
     values = _values(held, position, keys.tables)
     if values is None:
         return []
-    value = trusted_sql(key.carrier.restored("k.key"))
+    value = trusted_sql(key.carrier.restore_sql("k.key"))
     found: list[sql.Composable] = [
         sql.SQL("select {} from (select k.{} as key from ({}) as k) as k").format(
             value, sql.Identifier(provider.fields[position]), keys.queries[provider.read].query
@@ -211,5 +211,5 @@ def _array(key: Field, values: list[Any]) -> sql.Composable:
     if carrier.input_type is not None:
         return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted_sql(carrier.input_type))
     return sql.SQL("array(select {} from unnest({}::{}[]) as k(key))").format(
-        trusted_sql(carrier.restored("k.key")), sql.Literal(values), trusted_sql(carrier.form.postgres)
+        trusted_sql(carrier.restore_sql("k.key")), sql.Literal(values), trusted_sql(carrier.form.postgres)
     )

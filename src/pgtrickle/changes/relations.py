@@ -30,7 +30,9 @@ class Ends:
 def carried_list(read: Read) -> sql.Composed:
     """The select list of a read, with each value in its carried form."""
     return sql.SQL(", ").join(
-        sql.SQL("{} as {}").format(trusted_sql(field.carrier.carried(expression)), sql.Identifier(field.name))
+        sql.SQL("{} as {}").format(
+            trusted_sql(field.carrier.carry_sql(expression)), sql.Identifier(field.name)
+        )
         for field, expression in zip(read.fields, read.expressions, strict=True)
     )
 

@@ -1,1 +1,1 @@
-"""Each thing a user can ask, once; all interfaces are skins over these."""
+"""The commands that users can run, each implemented once. All interfaces call these."""

@@ -1,4 +1,4 @@
-"""The caches of compiled queries: what is in the catalog, and emptying them everywhere."""
+"""Shows and clears the caches of compiled queries."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pgtrickle.catalog import compiled
-from pgtrickle.commands.opening import opened
+from pgtrickle.commands.connections import open_installed
 
 
 @dataclass(frozen=True, slots=True)
 class CachedQueries:
-    """The compiled queries in the catalog that one version of the code can use."""
+    """The compiled queries in the catalog for one version of the code."""
 
     code_version: str
     entries: int
@@ -22,14 +22,14 @@ class CachedQueries:
 
 
 def clear_caches(dsn: str) -> int:
-    """Empty every level in every sidecar; how many compiled queries the catalog had."""
-    with opened(dsn) as connection:
+    """Clear all cache levels in every sidecar; return how many compiled queries the catalog had."""
+    with open_installed(dsn) as connection:
         return compiled.clear_caches(connection)
 
 
 def cache_stats(dsn: str) -> list[CachedQueries]:
-    """What the catalog holds, by the version of the code, the latest first."""
-    with opened(dsn) as connection:
+    """The compiled queries in the catalog by version of the code, latest first."""
+    with open_installed(dsn) as connection:
         return [
             CachedQueries(*row)
             for row in connection.execute("select * from pgtrickle_internal.cache_stats()")

@@ -1,4 +1,4 @@
-"""Builds the engine of a process from its settings. Nothing else does."""
+"""Builds the engine of a process from its settings. This is the only place that does."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from pgtrickle.model.settings import Settings
 from pgtrickle.pipeline.session import Spark
+from pgtrickle.plan.limits import QueryLimits
 from pgtrickle.refresh.engine import Engine
 
 
 def build_engine(settings: Settings, start_spark: Callable[[], Spark]) -> Engine:
-    """An engine with these settings; it calls `start_spark` when Spark is first needed, and when it died."""
+    """Build an engine. It calls `start_spark` when it first needs Spark and when Spark has died."""
     return Engine(
         settings.dsn,
         start_spark,
@@ -23,4 +24,11 @@ def build_engine(settings: Settings, start_spark: Callable[[], Spark]) -> Engine
         refresh_timeout=settings.refresh_timeout or None,
         temp_file_limit=None if settings.temp_file_limit.lower() == "none" else settings.temp_file_limit,
         cache_directory=settings.cache_directory(os.environ),
+        query_limits=QueryLimits(
+            settings.max_text_bytes,
+            settings.max_depth,
+            settings.max_relations,
+            settings.max_subqueries,
+            settings.max_grouping_sets,
+        ),
     )

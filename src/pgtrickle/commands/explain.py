@@ -1,4 +1,4 @@
-"""Telling how a stream table is kept up to date, and why not better."""
+"""Explains how a stream table is refreshed, and why it is not incremental if it is not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHOICE = (
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a stream table is refreshed; `text` is the whole plan, the same from run to run."""
+    """How a stream table is refreshed. `text` is the whole plan and does not change between runs."""
 
     name: RelationName
     asked_mode: RefreshMode
@@ -34,7 +34,7 @@ class Explanation:
 
 
 def explain(engine: Engine, name: str) -> Explanation:
-    """Compile the query, if it was not before, and describe what a refresh does."""
+    """Compile the query unless it is cached, and describe what a refresh does."""
     with engine.connection() as connection:
         check_original(connection)
         found = find(connection, name)

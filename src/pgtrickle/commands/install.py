@@ -1,23 +1,23 @@
-"""Put pgtrickle into a database, and take it out again."""
+"""Installs pgtrickle in a database and uninstalls it."""
 
 from __future__ import annotations
 
 from pgtrickle.catalog.install import install as _install
 from pgtrickle.catalog.install import uninstall as _uninstall
-from pgtrickle.commands.opening import connected
+from pgtrickle.commands.connections import open_connection
 from pgtrickle.model.errors import CommandRefused
 from pgtrickle.model.names import quoted
 
-_MAY_NOT = "42501"
+_INSUFFICIENT_PRIVILEGE = "42501"
 
 
 def install(dsn: str) -> list[str]:
-    """Create or upgrade schemas, tables and functions; says in sentences what was done. Again is harmless."""
-    with connected(dsn) as connection:
+    """Install or upgrade the schemas, tables and functions; return what was done. Safe to call again."""
+    with open_connection(dsn) as connection:
         try:
             return _install(connection)
         except CommandRefused as refusal:
-            if refusal.hint is None and refusal.refused_with == _MAY_NOT:
+            if refusal.hint is None and refusal.refused_with == _INSUFFICIENT_PRIVILEGE:
                 refusal.hint = (
                     f"grant create, temporary on database {quoted(connection.info.dbname)}"
                     f" to {quoted(connection.info.user)}"
@@ -26,6 +26,6 @@ def install(dsn: str) -> list[str]:
 
 
 def uninstall(dsn: str, *, drop_tables: bool = False) -> list[str]:
-    """Remove everything of pgtrickle; stream tables stay as ordinary tables unless they are dropped."""
-    with connected(dsn) as connection:
+    """Remove pgtrickle from the database. Stream tables become ordinary tables unless dropped as well."""
+    with open_connection(dsn) as connection:
         return _uninstall(connection, drop_tables=drop_tables)

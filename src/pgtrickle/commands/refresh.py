@@ -1,4 +1,4 @@
-"""Refreshing a stream table because somebody asked for it."""
+"""Refreshes a stream table on request."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from pgtrickle.scheduler.service.failures import note_failure
 from pgtrickle.scheduler.service.load_definitions import load_graph
 
 SPARK_SECONDS = 180.0
-"""How long a refresh waits for Spark to start again."""
+"""How long a refresh waits for Spark to restart."""
 
 
 def refresh(
     engine: Engine, name: str, max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS.default
 ) -> RefreshOutcome:
-    """Bring a stream table to the newest snapshot, with those below it that it must agree with."""
+    """Refresh a stream table to the newest snapshot, together with those that it must be consistent with."""
     with engine.connection() as connection:
         table = find(connection, name)
         check_startable(connection, table)
         graph = load_graph(connection)
     (group,) = groups((table.id,), graph)
     if table.effective_mode is not RefreshMode.FULL and not engine.supply.is_isolated(table.id):
-        # the time of the refresh is not that of the start of Spark
+        # the duration of the refresh must not include the start of Spark
         engine.supply.wait(SPARK_SECONDS)
     started = datetime.now(UTC)
-    results = _results(engine, group)
+    results = _refresh_group(engine, group)
     for result in results:
         if isinstance(result, Failure):
             with engine.connection() as connection:
@@ -50,8 +50,8 @@ def refresh(
     raise UnknownStreamTable(f"there is no stream table {name} any more")
 
 
-def _results(engine: Engine, group: Sequence[StreamTableId]) -> list[Result]:
-    """What became of each table; if Spark dies, the refresh starts over with the next one."""
+def _refresh_group(engine: Engine, group: Sequence[StreamTableId]) -> list[Result]:
+    """Refresh the group and return the result of each table; start over with a new Spark if Spark dies."""
     for _ in range(MOST_DEATHS):
         try:
             return refresh_all(engine, group, initiated_by="manual", waits=True)

@@ -1,14 +1,14 @@
-"""Getting out of trouble: bind a copy anew by name, mend what is broken, load a stream table anew."""
+"""Repairs a copied database, broken capture, or a single stream table."""
 
 from __future__ import annotations
 
-from pgtrickle.commands.opening import check_known, opened
+from pgtrickle.commands.connections import check_known, open_installed
 from pgtrickle.postgres.connection import check_writable
 
 
 def repair(dsn: str, name: str | None = None) -> list[str]:
-    """Repair one stream table, or everything in the database; says in sentences what was done."""
-    with opened(dsn) as connection:
+    """Repair one stream table, or everything in the database; return what was done, in sentences."""
+    with open_installed(dsn) as connection:
         check_writable(connection)
         full_name = None if name is None else check_known(connection, name)
         with connection.transaction():

@@ -1,4 +1,4 @@
-"""Serving schedules until told to stop."""
+"""Runs the sidecar: refreshes all stream tables on their schedules."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def run(
     on_event: Callable[[RefreshEvent], None] | None = None,
     settings: Settings = Settings(),  # noqa: B008 (it is frozen)
 ) -> None:
-    """Keep every stream table of the database fresh until `stop` is set."""
+    """Refresh every stream table of the database on its schedule until `stop` is set."""
     with engine.connection() as connection:
         check_writable(connection)
         check_may_serve(connection)
         check_original(connection)
-    # no refresh shall pay for the start of Spark
+    # start Spark now, so that no refresh waits for it
     _ = engine.spark
     Loop(
         engine,

@@ -1,4 +1,4 @@
-"""Comparing stream tables with PostgreSQL's own answer to their query, in one snapshot."""
+"""Compares stream tables with PostgreSQL's own result of their query, in one snapshot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pgtrickle.scheduler.service.load_definitions import load_graph
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedTable:
     """A stream table that equals its query."""
 
     name: RelationName
@@ -34,41 +34,42 @@ class Verified:
 
 def verify(
     engine: Engine, name: str | None, seconds: float | None = REFRESH_TIMEOUT.default
-) -> list[Verified]:
-    """Compare one stream table, or all that are populated, as bags and both ways.
+) -> list[VerifiedTable]:
+    """Compare one stream table, or all populated ones, by multiset equality.
 
-    One that takes longer than `seconds` is cancelled and raises `VerifyTimedOut`; None is no limit.
+    A comparison that takes longer than `seconds` is cancelled and raises `VerifyTimedOut`; None is no limit.
 
-    What is pending is followed first, in the same transaction, so that both sides are of one
-    snapshot whoever writes meanwhile. Raises with the rows that differ: these are kept as evidence, and the
-    next refresh loads the table anew, unless it is to stop on divergence. What cannot follow, since it is
-    suspended or reads a table that is, cannot be compared: that is an error, once all others were compared.
+    Pending changes are applied first, in the same transaction, so that both sides come from one snapshot
+    despite concurrent writes. `Diverged` carries the rows that differ. They are stored as evidence, and the
+    next refresh loads the table again, unless its `on_divergence` is `stop`. A stream table that is
+    suspended, or reads one that is, cannot be compared: that is an error, raised after all others were
+    compared.
     """
     with engine.connection() as connection:
         check_original(connection)
         tables = (find(connection, name),) if name else stream_tables(connection)
         graph = load_graph(connection)
-    found: list[Verified] = []
-    left_out: dict[RelationName, str] = {}
+    found: list[VerifiedTable] = []
+    skipped: dict[RelationName, str] = {}
     for table in tables:
         if table.is_populated:
             (group,) = groups((table.id,), graph)
             try:
-                found.append(_verified(engine, table, group, seconds))
+                found.append(_verify_table(engine, table, group, seconds))
             except NotFollowed as reason:
-                left_out[table.name] = _why_left_out(engine, reason.result)
-    if left_out:
+                skipped[table.name] = _skip_reason(engine, reason.result)
+    if skipped:
         raise CommandRefused(
-            "; ".join(f"{name} cannot be compared with its query: {why}" for name, why in left_out.items())
-            + _beside(len(found)),
+            "; ".join(f"{name} cannot be compared with its query: {why}" for name, why in skipped.items())
+            + _others_equal(len(found)),
             hint="a suspended stream table follows again after: pgtrickle resume NAME",
         )
     return found
 
 
-def _verified(
+def _verify_table(
     engine: Engine, table: StreamTable, group: Sequence[StreamTableId], seconds: float | None
-) -> Verified:
+) -> VerifiedTable:
     try:
         with (
             engine.timeouts.comparing(table, seconds) as limit,
@@ -76,14 +77,14 @@ def _verified(
         ):
             query = engine.compilation(connection, table).answer
             limit.doing = "evaluating the query in PostgreSQL"
-            return _compared(connection, table, query)
+            return _compare(connection, table, query)
     except Diverged as error:
         _keep_evidence(engine, table, error)
         raise
 
 
-def _why_left_out(engine: Engine, result: Result) -> str:
-    """The reason; what failed is an error, of the table that failed and not of the one that reads it."""
+def _skip_reason(engine: Engine, result: Result) -> str:
+    """Why a table was not compared. A failure is raised as the error of the table that failed."""
     if not isinstance(result, Failure):
         return result.reason
     if isinstance(result.error, Diverged):
@@ -91,7 +92,7 @@ def _why_left_out(engine: Engine, result: Result) -> str:
     raise result.error
 
 
-def _beside(count: int) -> str:
+def _others_equal(count: int) -> str:
     return f". The other {count} equal theirs" if count else ""
 
 
@@ -101,9 +102,9 @@ def _keep_evidence(engine: Engine, table: StreamTable, error: Diverged) -> None:
         connection.commit()
 
 
-def _compared(connection: Connection, table: StreamTable, query: str) -> Verified:
+def _compare(connection: Connection, table: StreamTable, query: str) -> VerifiedTable:
     clock = time.perf_counter()
-    # where nothing was pending, nobody has looked at what is attached to the table
+    # without pending changes, no refresh has checked that the table runs no code of other roles
     lock_for_apply(connection, table)
     with evaluating_query(connection, table.settings):
         found = difference(connection, table, query)
@@ -117,4 +118,4 @@ def _compared(connection: Connection, table: StreamTable, query: str) -> Verifie
         sql.SQL("select count(*) from {}").format(sql.Identifier(table.name.schema, table.name.name))
     ).fetchone()
     assert count is not None
-    return Verified(table.name, count[0], (time.perf_counter() - clock) * 1000)
+    return VerifiedTable(table.name, count[0], (time.perf_counter() - clock) * 1000)

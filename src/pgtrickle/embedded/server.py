@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import quote
 
-from pgtrickle.embedded.surroundings import copied, end_guard, free_port, guard, unprivileged_account
+from pgtrickle.embedded.host import copy_binaries, free_port, start_guard, stop_guard, unprivileged_account
 from pgtrickle.model.errors import ConnectionFailed
 
 SUPERUSER = "postgres"
@@ -22,7 +22,7 @@ _POLL_SECONDS = 0.02
 
 
 class Stop(Enum):
-    """How a server is asked to stop; the value is the signal that PostgreSQL understands so."""
+    """How to stop a server; the value is the signal that means this to PostgreSQL."""
 
     FAST = signal.SIGINT
     IMMEDIATE = signal.SIGQUIT
@@ -31,7 +31,7 @@ class Stop(Enum):
 class Server:
     """One PostgreSQL server: its files in `directory`, its programs in `binaries`.
 
-    The port and the superuser's password stay the same over restarts.
+    The port and the superuser's password do not change when it restarts.
     """
 
     def __init__(self, directory: Path, binaries: Path, settings: Mapping[str, str] | None = None) -> None:
@@ -53,23 +53,23 @@ class Server:
 
     @property
     def is_running(self) -> bool:
-        """Whether the server's process lives."""
+        """Whether the server process is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def log(self) -> Path:
-        """The file to which the server writes its messages."""
+        """The server's log file."""
         return self.directory / "log"
 
     def dsn(self, database: str = "postgres", user: str = SUPERUSER, password: str | None = None) -> str:
-        """How to connect over TCP; without `password`, with the superuser's."""
+        """A connection string over TCP; without `password`, with the superuser's password."""
         secret = quote(self.password if password is None else password, safe="")
         return (
             f"postgresql://{quote(user, safe='')}:{secret}@127.0.0.1:{self.port}/{quote(database, safe='')}"
         )
 
     def start(self) -> None:
-        """Start, on new or existing data, and return once connections are accepted."""
+        """Start on new or existing data, and return when the server accepts connections."""
         if self.is_running:
             return
         self._make_directory()
@@ -83,20 +83,20 @@ class Server:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                # Ctrl-C in the terminal is for us: the server must outlive our last commit
+                # Ctrl-C in the terminal must not reach the server, which has to outlive our last commit
                 start_new_session=True,
                 user=self._account.user,
                 group=self._account.group,
                 extra_groups=self._account.extra_groups,
             )
-        self._guard = guard(self._process.pid)
-        self._await_ready(self._process)
+        self._guard = start_guard(self._process.pid)
+        self._wait_until_ready(self._process)
 
     def stop(self, how: Stop = Stop.FAST) -> None:
-        """Stop, and return once the process is gone."""
+        """Stop, and return when the process has ended."""
         if self._process is None:
             return
-        end_guard(self._guard)
+        stop_guard(self._guard)
         with suppress(ProcessLookupError):
             self._process.send_signal(how.value)
         try:
@@ -107,11 +107,11 @@ class Server:
         self._process = self._guard = None
 
     def kill(self) -> None:
-        """Stop as a crash would: no checkpoint, every session cut off, recovery at the next start."""
+        """Stop as in a crash: no checkpoint, all sessions cut off, recovery at the next start."""
         self.stop(Stop.IMMEDIATE)
 
     def restart(self, how: Stop = Stop.FAST) -> None:
-        """Stop, and start again on the same port."""
+        """Stop and start again on the same port."""
         self.stop(how)
         self.start()
 
@@ -130,13 +130,13 @@ class Server:
         fixed = {
             "listen_addresses": "127.0.0.1",
             "port": str(self.port),
-            # TCP does all we need, and a socket's path may be too long for the kernel
+            # TCP is enough, and the path of a socket may be too long for the kernel
             "unix_socket_directories": "",
         }
         return [f"--{name}={value}" for name, value in (self._settings | fixed).items()]
 
     def _make_directory(self) -> None:
-        """Make the directory, with a password that is drawn once, and let the server's account in."""
+        """Create the directory and a random password, and give the server's account access."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self._data.mkdir(mode=0o700, exist_ok=True)
         if not self._secret.exists():
@@ -145,20 +145,20 @@ class Server:
         if self._account.user is not None and self._account.group is not None:
             for path in (self._secret, self._data):
                 os.chown(path, self._account.user, self._account.group)
-            self._require_reach()
+            self._ensure_access()
 
-    def _require_reach(self) -> None:
-        """Take care that the server's account can enter what only root may enter."""
+    def _ensure_access(self) -> None:
+        """Check that the server's account can enter the directory; copy programs that it cannot reach."""
         if self._run(["test", "-x", str(self._data)]).returncode != 0:
             raise ConnectionFailed(
                 f"{self.directory} cannot be entered by the account that PostgreSQL runs as",
                 hint="PostgreSQL does not run as root: give a directory that others may enter, as below /tmp",
             )
         if self._run(["test", "-x", self._program("postgres")]).returncode != 0:
-            self._binaries = copied(self._binaries, self.directory / "programs")
+            self._binaries = copy_binaries(self._binaries, self.directory / "programs")
 
     def _create(self) -> None:
-        """Make a new, empty cluster whose superuser has the password."""
+        """Create an empty cluster whose superuser has the password."""
         where = [self._program("initdb"), "-D", str(self._data), "-U", SUPERUSER, f"--pwfile={self._secret}"]
         done = self._run([*where, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"])
         if done.returncode != 0:
@@ -180,9 +180,9 @@ class Server:
             extra_groups=self._account.extra_groups,
         )
 
-    def _await_ready(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + READY_WITHIN_SECONDS
-        while not self._says_ready(process.pid):
+        while not self._is_ready(process.pid):
             if process.poll() is not None or time.monotonic() > deadline:
                 said = self.log.read_text(errors="replace").splitlines()[-3:]
                 self.stop(Stop.IMMEDIATE)
@@ -192,8 +192,8 @@ class Server:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def _says_ready(self, pid: int) -> bool:
-        """PostgreSQL keeps its state in the last line of `postmaster.pid`, its process in the first."""
+    def _is_ready(self, pid: int) -> bool:
+        """Whether `postmaster.pid` names this process in its first line and says ready in its last."""
         try:
             lines = (self._data / "postmaster.pid").read_text().split()
         except FileNotFoundError:

@@ -1,1 +1,1 @@
-"""How people and programs reach the commands: Python, the command line, and a demonstration."""
+"""The interfaces to the commands: the command line, statements, Python, and a demonstration."""

@@ -1,4 +1,4 @@
-"""The Python interface: everything that can be asked of pgtrickle, by an engine in this process."""
+"""The Python interface to pgtrickle, with an engine in this process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pgtrickle.commands import control, define, look
+from pgtrickle.commands import define, drain, gate, status
 from pgtrickle.commands.caches import CachedQueries, cache_stats, clear_caches
 from pgtrickle.commands.install import install, uninstall
 from pgtrickle.commands.repair import repair
@@ -15,16 +15,16 @@ from pgtrickle.model.settings import Settings
 
 if TYPE_CHECKING:
     from pgtrickle.commands.explain import Explanation
-    from pgtrickle.commands.look import PastRefresh, Standing
     from pgtrickle.commands.run import RefreshEvent
-    from pgtrickle.commands.verify import Verified
+    from pgtrickle.commands.status import PastRefresh, StreamTableStatus
+    from pgtrickle.commands.verify import VerifiedTable
     from pgtrickle.model.stream_table import RefreshOutcome
     from pgtrickle.pipeline.session import Spark
     from pgtrickle.refresh.engine import Engine
 
 
 class Trickle:
-    """Everything that can be asked of pgtrickle in one database. Close it, or use it in a `with`."""
+    """All commands of pgtrickle for one database. Close it, or use it in a `with` statement."""
 
     def __init__(self, settings: Settings, start_spark: Callable[[], Spark]) -> None:
         self._settings = settings
@@ -45,17 +45,17 @@ class Trickle:
         return f"<{type(self).__name__} {'with' if self._engine else 'without'} engine>"
 
     def close(self) -> None:
-        """Stop the Spark that was started here, if any."""
+        """Close the engine, and stop Spark if it was started here."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
 
     def install(self) -> list[str]:
-        """Create or upgrade what pgtrickle keeps in the database; tells what was done. Again is harmless."""
+        """Install or upgrade pgtrickle in the database; return what was done. Safe to call again."""
         return install(self._dsn)
 
     def uninstall(self, *, drop_tables: bool = False) -> list[str]:
-        """Remove everything of pgtrickle; stream tables stay as ordinary tables unless `drop_tables`."""
+        """Remove pgtrickle from the database. Stream tables become ordinary tables unless dropped as well."""
         return uninstall(self._dsn, drop_tables=drop_tables)
 
     def create_stream_table(
@@ -75,14 +75,14 @@ class Trickle:
         refresh_timeout: str | None = None,
         on_divergence: str | None = None,
     ) -> None:
-        """Create a table that follows its query. It is empty until its first refresh.
+        """Create a stream table. It is empty until its first refresh.
 
-        Names are written as in SQL: `sales`, `shop.sales`, `'"Sales 2025"'`.
-        `schedule` is an interval (`"500ms"`, `"1s"`, `"1h30m"`), `"calculated"` (whenever a source has
-        changed), or None for refreshes by hand only. `refresh_mode` is `"AUTO"`, `"DIFFERENTIAL"`
-        (refused if the query cannot be followed incrementally) or `"FULL"`. A refresh that takes longer than
-        `refresh_timeout` (`"30s"`, `"5min"`, `"none"`) is cancelled. `on_divergence` is `"repair"` (a stream
-        table that does not hold the rows it should hold is loaded anew) or `"stop"`.
+        Write names as in SQL: `sales`, `shop.sales`, `'"Sales 2025"'`.
+        `schedule` is an interval (`"500ms"`, `"1s"`, `"1h30m"`), `"calculated"` (refresh whenever a source
+        has changed), or None for manual refreshes only. `refresh_mode` is `"AUTO"`, `"DIFFERENTIAL"` (an
+        error if the query cannot be maintained incrementally) or `"FULL"`. A refresh that takes longer than
+        `refresh_timeout` (`"30s"`, `"5min"`, `"none"`) is cancelled. `on_divergence` is what happens to a
+        stream table that does not hold the correct rows: `"repair"` (load it again) or `"stop"`.
 
             trickle.create_stream_table("sales", "select region, count(*) from orders group by region", "1s")
         """
@@ -118,7 +118,7 @@ class Trickle:
         refresh_timeout: str | None = None,
         on_divergence: str | None = None,
     ) -> None:
-        """Change what is given; None leaves a value as it is. `schedule="manual"` ends a schedule.
+        """Change the given options; None leaves a value unchanged. `schedule="manual"` removes the schedule.
 
         trickle.alter_stream_table("sales", schedule="5m")
         """
@@ -139,46 +139,49 @@ class Trickle:
         define.alter(self._dsn, name, options)
 
     def drop_stream_table(self, name: str, cascade: bool = False) -> None:
-        """Drop a stream table; with `cascade`, whatever reads it as well."""
+        """Drop a stream table; with `cascade`, also everything that reads it."""
         define.drop(self._dsn, name, cascade=cascade)
 
     def resume_stream_table(self, name: str) -> None:
-        """Let a suspended or failed stream table go on."""
+        """Resume a suspended or failed stream table."""
         define.resume(self._dsn, name)
 
     def repair(self, name: str | None = None) -> list[str]:
-        """Repair one stream table, or everything in the database; says what was done.
+        """Repair one stream table, or everything in the database; return what was done.
 
-        After a restore, a clone or an upgrade of the server, nothing is refreshed before this was called.
+        After a restore, a clone or an upgrade of the server, no refresh runs until you call this.
         """
         return repair(self._dsn, name)
 
     def gate_source(self, source: str) -> list[str]:
-        """Let all that depends on a source wait while it is loaded; the stream tables that do."""
-        return control.gate(self._dsn, source)
+        """Pause every stream table that depends on a source, for example during a bulk load.
+
+        Return their names.
+        """
+        return gate.gate(self._dsn, source)
 
     def ungate_source(self, source: str) -> None:
-        """Let all that depends on a source go on."""
-        control.ungate(self._dsn, source)
+        """Let the stream tables that depend on a source be refreshed again."""
+        gate.ungate(self._dsn, source)
 
     def drain(self, timeout_seconds: int = 60) -> None:
-        """Let no refresh start any more, and wait until none runs; raises `Busy` if one still does."""
-        control.drain(self._dsn, timeout_seconds)
+        """Let no refresh start and wait for the running ones; raise `Busy` if one runs past the timeout."""
+        drain.drain(self._dsn, timeout_seconds)
 
     def undrain(self) -> None:
         """Let refreshes start again."""
-        control.undrain(self._dsn)
+        drain.undrain(self._dsn)
 
-    def status(self, name: str) -> Standing:
-        """How one stream table stands: freshness, mode and why, last error."""
-        return look.standing(self._dsn, name)
+    def status(self, name: str) -> StreamTableStatus:
+        """The status of one stream table: freshness, mode and its reason, last error."""
+        return status.table_status(self._dsn, name)
 
     def history(self, name: str, limit: int = 20) -> list[PastRefresh]:
         """The latest refreshes of a stream table, newest first."""
-        return look.history(self._dsn, name, limit)
+        return status.history(self._dsn, name, limit)
 
     def refresh(self, name: str) -> RefreshOutcome:
-        """Bring a stream table up to this moment.
+        """Refresh a stream table now.
 
         outcome = trickle.refresh("sales")
         print(outcome.action, outcome.rows_inserted, outcome.rows_deleted, outcome.milliseconds)
@@ -188,16 +191,16 @@ class Trickle:
         return refresh(self.engine, name)
 
     def explain(self, name: str) -> Explanation:
-        """How a stream table is kept: operators, delta rules, what is read, and if FULL, why. Print it."""
+        """Explain how a stream table is maintained: operators, delta rules, reads; if FULL, why. Print it."""
         from pgtrickle.commands.explain import explain
 
         return explain(self.engine, name)
 
-    def verify(self, name: str | None = None, *, timeout: float = 3600.0) -> list[Verified]:
-        """Compare with PostgreSQL's own answer at one moment; raises `Diverged` with rows that differ.
+    def verify(self, name: str | None = None, *, timeout: float = 3600.0) -> list[VerifiedTable]:
+        """Compare with PostgreSQL's own result in one snapshot; raise `Diverged` with the rows that differ.
 
-        The comparison of each stream table may take `timeout` seconds, 0 is any; then it is cancelled, and
-        `VerifyTimedOut` raised.
+        A comparison that takes longer than `timeout` seconds is cancelled and raises `VerifyTimedOut`; 0 is
+        no limit.
         """
         from pgtrickle.commands.verify import verify
 
@@ -206,22 +209,22 @@ class Trickle:
     def run(
         self, stop: threading.Event | None = None, on_event: Callable[[RefreshEvent], None] | None = None
     ) -> None:
-        """Serve the schedules until `stop` is set, or until Ctrl-C."""
+        """Refresh all stream tables on their schedules until `stop` is set, or until Ctrl-C."""
         from pgtrickle.commands.run import run
 
         run(self.engine, stop or threading.Event(), on_event, self._settings)
 
     def clear_caches(self) -> int:
-        """Have every sidecar compile every query anew; how many compiled ones the catalog had."""
+        """Make every sidecar recompile all queries; return how many compiled queries the catalog had."""
         return clear_caches(self._dsn)
 
     def cache_stats(self) -> list[CachedQueries]:
-        """What the catalog holds of compiled queries, by the version of the code that can use them."""
+        """The compiled queries in the catalog, by the version of the code that can use them."""
         return cache_stats(self._dsn)
 
     @property
     def engine(self) -> Engine:
-        """What refreshes share in this process; Spark starts with the first that needs it."""
+        """The engine that all refreshes of this process share. Spark starts when a refresh first needs it."""
         from pgtrickle.commands.engine import build_engine
 
         with self._opening:
@@ -229,6 +232,6 @@ class Trickle:
                 self._engine = build_engine(self._settings, self._start_spark)
             return self._engine
 
-    def list(self) -> list[Standing]:
-        """All stream tables: what was asked for, and how they stand."""
-        return look.standings(self._dsn)
+    def list(self) -> list[StreamTableStatus]:
+        """The definition and status of all stream tables."""
+        return status.table_statuses(self._dsn)

@@ -1,4 +1,4 @@
-"""The reference pages of the documentation that are written from the code's own tables."""
+"""Generates docs/CONFIGURATION.md from the tables of settings and options."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ where it says otherwise, an option can be given on creation and changed later.
 
 
 def configuration_page() -> str:
-    """docs/CONFIGURATION.md."""
+    """The text of docs/CONFIGURATION.md."""
     settings = "".join(map(_setting_row, SETTINGS))
     return _HEAD + settings + _OPTIONS + "".join(map(_option_row, OPTIONS))
 

@@ -1,1 +1,1 @@
-"""The words of the product: frozen values without any input or output."""
+"""The values that all packages share: frozen dataclasses, enums and errors, without input or output."""

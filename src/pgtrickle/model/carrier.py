@@ -1,4 +1,4 @@
-"""How a value of a PostgreSQL type travels through Spark and back."""
+"""How a value of a PostgreSQL type is carried through Spark and back."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ _POSTGRES_NAMES = {"int": "integer", "float": "real", "double": "double precisio
 
 @dataclass(frozen=True, slots=True)
 class PlainType:
-    """A type of Spark without parameters."""
+    """A Spark type without parameters."""
 
     spark: str
-    """The type as Spark's SQL names it."""
+    """The name of the type in Spark SQL."""
 
     @property
     def postgres(self) -> str:
-        """The type that such a value has in PostgreSQL."""
+        """The type of such a value in PostgreSQL."""
         return _POSTGRES_NAMES.get(self.spark, self.spark)
 
 
 @dataclass(frozen=True, slots=True)
 class DecimalType:
-    """A decimal of Spark with `precision` digits, `scale` of them after the point."""
+    """A Spark decimal with `precision` digits, `scale` of them after the point."""
 
     precision: int
     scale: int
 
     @property
     def spark(self) -> str:
-        """The type as Spark's SQL names it."""
+        """The name of the type in Spark SQL."""
         return f"decimal({self.precision},{self.scale})"
 
     @property
     def postgres(self) -> str:
-        """The type that such a value has in PostgreSQL."""
+        """The type of such a value in PostgreSQL."""
         return f"numeric({self.precision},{self.scale})"
 
 
@@ -51,14 +51,14 @@ STRING = PlainType("string")
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """One type's way to Spark (`carry`), its form there (`form`), and its way back (`restore`).
+    """How a type gets to Spark (`carry`), its type there (`form`), and how it gets back (`restore`).
 
-    `carry` and `restore` are SQL with `{}` where the value's own SQL goes.
-    `equality` and `ordering` claim that Spark's `=` and `<` on the carried form
-    are PostgreSQL's on the value; where they do not hold, Spark only passes the value on.
+    `carry` and `restore` are SQL with `{}` as the placeholder for the value.
+    `equality` and `ordering` say that Spark's `=` and `<` on the carried form agree with
+    PostgreSQL's on the value. Where they do not, Spark only passes the value through.
 
-    A text goes back through the input function of its type. Where a column or an array of that type takes
-    the text in, `input_type` names it; elsewhere the text arrives as text, and `restore` reads it.
+    A text gets back through the input function of its type. `input_type` names that type where a column or an
+    array of it accepts the text directly. Elsewhere the text arrives as text, and `restore` parses it.
     """
 
     pg_type: str
@@ -71,21 +71,21 @@ class Carrier:
 
     @property
     def spark(self) -> str:
-        """The type of the carried form as Spark's SQL names it."""
+        """The name of the carried type in Spark SQL."""
         return self.form.spark
 
-    def carried(self, value_sql: str) -> str:
-        """SQL in PostgreSQL that turns a value into its carried form."""
+    def carry_sql(self, value_sql: str) -> str:
+        """PostgreSQL SQL that converts a value to its carried form."""
         return self.carry.replace("{}", value_sql)
 
-    def restored(self, carried_sql: str) -> str:
-        """SQL in PostgreSQL that turns the carried form back into the value."""
+    def restore_sql(self, carried_sql: str) -> str:
+        """PostgreSQL SQL that converts the carried form back to the value."""
         return self.restore.replace("{}", carried_sql)
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named column of a relation that travels through Spark."""
+    """A named column of a relation that is carried through Spark."""
 
     name: str
     carrier: Carrier

@@ -1,4 +1,4 @@
-"""What kinds of things a stream table relies on."""
+"""The kinds of objects that a stream table depends on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class DependencyKind(Enum):
-    """The kind of one dependency of a stream table."""
+    """The kind of a dependency."""
 
     TABLE = "table"
     STREAM_TABLE = "stream_table"

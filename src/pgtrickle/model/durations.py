@@ -1,10 +1,10 @@
-"""Lengths of time as people write them."""
+"""Formats durations as text."""
 
 from __future__ import annotations
 
 
-def spelled(seconds: float) -> str:
-    """A length of time in its largest units: `1 h 30 min`, `5 min`, `2.5 s`."""
+def duration_text(seconds: float) -> str:
+    """A duration in its largest units: `1 h 30 min`, `5 min`, `2.5 s`."""
     if seconds < 60:
         return f"{seconds:g} s"
     minutes, rest = divmod(round(seconds), 60)

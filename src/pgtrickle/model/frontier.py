@@ -1,4 +1,4 @@
-"""The frontier: a snapshot of PostgreSQL, up to which a stream table has followed its sources."""
+"""The frontier: the PostgreSQL snapshot up to which a stream table includes the changes of its sources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """A `pg_snapshot`: transactions below `xmin`, and those below `xmax` not in `running`, are seen."""
+    """A `pg_snapshot`. It sees transactions below `xmin`, and those below `xmax` not in `running`."""
 
     xmin: int
     xmax: int
@@ -15,7 +15,7 @@ class Frontier:
 
     @classmethod
     def parse(cls, text: str) -> Frontier:
-        """Read PostgreSQL's own text form, `xmin:xmax:id,id,…`."""
+        """Parse the text form of PostgreSQL, `xmin:xmax:id,id,…`."""
         xmin, xmax, running = text.split(":")
         return cls(int(xmin), int(xmax), frozenset(int(part) for part in running.split(",") if part))
 
@@ -23,19 +23,19 @@ class Frontier:
         return f"{self.xmin}:{self.xmax}:{','.join(map(str, sorted(self.running)))}"
 
     def with_own(self, transaction: int) -> Frontier:
-        """The same snapshot, seeing also this transaction, which began after it was taken.
+        """The same snapshot, extended by a transaction that began after it was taken.
 
-        Others that began in between may still commit, so they count as running.
+        Other transactions that began in between may still commit, so they count as running.
         """
         between = frozenset(range(self.xmax, transaction))
         return Frontier(self.xmin, max(self.xmax, transaction + 1), self.running | between)
 
     def sees(self, transaction: int) -> bool:
-        """Whether what this transaction wrote is part of the snapshot."""
+        """Whether the snapshot includes the writes of this transaction."""
         if transaction < self.xmin:
             return True
         return transaction < self.xmax and transaction not in self.running
 
     def covers(self, earlier: Frontier) -> bool:
-        """Whether everything that another snapshot sees is part of this one."""
+        """Whether this snapshot sees everything that an earlier one sees."""
         return self.xmax >= earlier.xmax and not any(earlier.sees(running) for running in self.running)

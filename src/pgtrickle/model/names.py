@@ -9,20 +9,20 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 
 
 def quoted(identifier: str) -> str:
-    """The identifier in double quotes, whatever characters it has."""
+    """The identifier in double quotes, with embedded quotes doubled."""
     return '"' + identifier.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class RelationName:
-    """A relation's schema and name, as stored in the catalog of PostgreSQL."""
+    """The schema and name of a relation, as in the catalog of PostgreSQL."""
 
     schema: str
     name: str
 
     @property
     def sql(self) -> str:
-        """The name as SQL, every part quoted."""
+        """The name as SQL, with both parts quoted."""
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Every option of a stream table, once: SQL, Python, the CLI and CREATE STREAM TABLE take exactly these."""
+"""The options of a stream table. SQL, Python, the CLI and CREATE STREAM TABLE take exactly these."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Form(Enum):
-    """What the value of an option looks like."""
+    """The form of an option's value."""
 
     CHOICE = "choice"
     BOOLEAN = "boolean"
@@ -18,7 +18,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TableOption:
-    """One option. Its default holds on creation; where it is None, the catalog has a default of its own."""
+    """One option. Its default applies on creation; if it is None, the catalog has its own default."""
 
     name: str
     form: Form
@@ -28,11 +28,11 @@ class TableOption:
     is_for_create: bool = True
     is_for_alter: bool = True
     flag: str = ""
-    """The option of the command line, where it is not simply the name."""
+    """The command-line flag, if it differs from the name."""
 
     @property
     def cli_flag(self) -> str:
-        """The option of the command line; a boolean one has a second form that switches it off."""
+        """The command-line flag. A boolean flag has a second form that switches it off."""
         own = self.flag or "--" + self.name.replace("_", "-")
         return f"{own}/--no-{own[2:]}" if self.form is Form.BOOLEAN else own
 

@@ -1,4 +1,4 @@
-"""Every setting of a pgtrickle process, once: the CLI, Python, the engine and the docs read this table."""
+"""The settings of a pgtrickle process. The CLI, Python, the engine and the docs read this table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PREFIX: Final = "PGTRICKLE_"
 
 
 class Pooling(Enum):
-    """Whether the address of the database is that of a pooler in transaction mode; AUTO finds out."""
+    """Whether the database address is that of a pooler in transaction mode; AUTO detects it."""
 
     AUTO = "auto"
     YES = "yes"
@@ -24,7 +24,7 @@ class Pooling(Enum):
 
 
 class SparkPath(Enum):
-    """How a program runs on Spark: in the driver, spread over tasks, or whichever suits its size."""
+    """How a program runs on Spark: in the driver, distributed over tasks, or chosen by size."""
 
     AUTO = "auto"
     SMALL = "small"
@@ -33,18 +33,18 @@ class SparkPath(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """One setting. `read` turns text into its value, or raises ValueError with what the text should be."""
+    """One setting. `read` parses its value from text, or raises ValueError with the expected form."""
 
     name: str
     default: T
     read: Callable[[str], T]
     help: str
     shown_default: str = ""
-    """The default in words, where the value itself says nothing to a reader."""
+    """The default in words, if the value itself does not explain it."""
     least: float | None = None
     most: float | None = None
     is_option: bool = True
-    """Whether the command line has an option for it; all can be set in the environment."""
+    """Whether the command line has an option for it. Every setting has an environment variable."""
 
     @property
     def variable(self) -> str:
@@ -53,11 +53,11 @@ class Setting(Generic[T]):
 
     @property
     def option(self) -> str:
-        """The option of the command line that sets it."""
+        """The command-line option that sets it."""
         return "--" + self.name.replace("_", "-")
 
     def value(self, text: str) -> T:
-        """The value that a text stands for; refused if it stands for none."""
+        """The value of a text; raise if it is not valid."""
         try:
             found = self.read(text)
         except ValueError as wrong:
@@ -219,6 +219,48 @@ CACHE_DIR: Final[Setting[str]] = Setting(
     is_option=False,
 )
 
+MAX_TEXT_BYTES: Final = Setting(
+    "max_text_bytes",
+    1_000_000,
+    _whole_number,
+    "Recompute queries in full whose text, or the text of a view they read, is longer than this.",
+    least=1,
+    is_option=False,
+)
+MAX_DEPTH: Final = Setting(
+    "max_depth",
+    250,
+    _whole_number,
+    "Recompute queries in full that nest expressions and subqueries deeper than this; in a chain of ANDs "
+    "each counts as a level.",
+    least=1,
+    is_option=False,
+)
+MAX_RELATIONS: Final = Setting(
+    "max_relations",
+    100,
+    _whole_number,
+    "Recompute queries in full that name more tables, views and functions than this.",
+    least=1,
+    is_option=False,
+)
+MAX_SUBQUERIES: Final = Setting(
+    "max_subqueries",
+    100,
+    _whole_number,
+    "Recompute queries in full that have more subqueries in expressions than this, those of views included.",
+    least=1,
+    is_option=False,
+)
+MAX_GROUPING_SETS: Final = Setting(
+    "max_grouping_sets",
+    64,
+    _whole_number,
+    "Recompute queries in full that have more grouping sets in one GROUP BY than this.",
+    least=1,
+    is_option=False,
+)
+
 SETTINGS: Final[tuple[Setting[Any], ...]] = (
     DSN,
     LISTEN_DSN,
@@ -234,6 +276,11 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     STOP_TIMEOUT,
     TEMPLATE_CACHE_MAX_ENTRIES,
     CACHE_DIR,
+    MAX_TEXT_BYTES,
+    MAX_DEPTH,
+    MAX_RELATIONS,
+    MAX_SUBQUERIES,
+    MAX_GROUPING_SETS,
 )
 
 
@@ -255,13 +302,18 @@ class Settings:
     stop_timeout: float = STOP_TIMEOUT.default
     template_cache_max_entries: int = TEMPLATE_CACHE_MAX_ENTRIES.default
     cache_dir: str = CACHE_DIR.default
+    max_text_bytes: int = MAX_TEXT_BYTES.default
+    max_depth: int = MAX_DEPTH.default
+    max_relations: int = MAX_RELATIONS.default
+    max_subqueries: int = MAX_SUBQUERIES.default
+    max_grouping_sets: int = MAX_GROUPING_SETS.default
 
     def __repr__(self) -> str:
-        # an address may hold a password
+        # a dsn may contain a password
         return f"{type(self).__name__}(…)"
 
     def cache_directory(self, environment: Mapping[str, str]) -> Path | None:
-        """Where compiled queries are shared on this host; None if that is off or there is no place for it."""
+        """The directory of compiled queries shared on this host; None if it is off or has no place."""
         if self.cache_dir:
             return None if self.cache_dir.strip().lower() == "off" else Path(self.cache_dir)
         caches = environment.get("XDG_CACHE_HOME")
@@ -272,9 +324,9 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str], **given: object) -> Settings:
-    """The settings of a process: what was given, else what the environment says, else the defaults.
+    """The settings of a process: the given value, else the environment variable, else the default.
 
-    A text that was given is read as if it came from the environment; None counts as not given.
+    Text is parsed in the same way from both. None means not given.
     """
     values: dict[str, Any] = {}
     for setting in SETTINGS:

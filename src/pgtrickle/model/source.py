@@ -1,4 +1,4 @@
-"""What a query reads: tables with their columns, keys and indexes, as PostgreSQL describes them."""
+"""The sources of a query: tables with their columns, keys and indexes, as PostgreSQL describes them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pgtrickle.model.stream_table import RelationId
 
 @dataclass(frozen=True, slots=True)
 class PgType:
-    """A type of PostgreSQL: `text` is what `format_type` prints, `base` the name without modifier.
+    """A PostgreSQL type. `text` is the output of `format_type`, `base` the name without modifier.
 
-    Where the type is a `domain`, all else describes the type below it: values are carried and kept by that,
-    because a domain may refuse what is there for us only, such as the nulls of an outer join.
+    For a `domain`, the other fields describe its underlying type. Values are carried and stored as that type,
+    because a domain may reject intermediate values, such as the nulls of an outer join.
+    `delimiter` separates the elements of its arrays.
     """
 
     text: str
@@ -26,11 +27,13 @@ class PgType:
     deterministic: bool = True
     c_collated: bool = False
     domain: str | None = None
+    has_equality: bool = True
+    delimiter: str = ","
 
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """One column of a source; `number` is its attribute number, which renaming does not change."""
+    """One column of a source. `number` is its attribute number, which a rename does not change."""
 
     name: str
     number: int
@@ -39,7 +42,7 @@ class SourceColumn:
 
 
 class SourceKind(Enum):
-    """What a source is to us."""
+    """The kind of a source."""
 
     TABLE = "table"
     STREAM_TABLE = "stream_table"
@@ -51,7 +54,7 @@ class SourceKind(Enum):
 class Source:
     """A table that a query reads.
 
-    Where no trigger can tell of its changes it has a `copy` of ours, with which it is compared.
+    If triggers cannot capture its changes, it is compared with a `copy` that pgtrickle keeps.
     """
 
     relation: RelationId
@@ -64,7 +67,7 @@ class Source:
 
     @property
     def table(self) -> RelationName:
-        """Where its rows are read."""
+        """The relation from which its rows are read."""
         return self.copy or self.name
 
     def column(self, name: str) -> SourceColumn:

@@ -1,4 +1,4 @@
-"""A stream table as the catalog knows it, and what a refresh of it did."""
+"""A stream table as stored in the catalog, and the outcome of a refresh."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RelationId = NewType("RelationId", int)
 
 
 class RefreshMode(Enum):
-    """What the user asked for."""
+    """How a stream table is refreshed."""
 
     AUTO = "AUTO"
     DIFFERENTIAL = "DIFFERENTIAL"
@@ -23,7 +23,7 @@ class RefreshMode(Enum):
 
 
 class Status(Enum):
-    """Where a stream table stands in its life."""
+    """The state of a stream table in its life cycle."""
 
     INITIALIZING = "INITIALIZING"
     ACTIVE = "ACTIVE"
@@ -45,10 +45,10 @@ class Action(Enum):
 class StreamTable:
     """One row of `pgtrickle.pgt_stream_tables`.
 
-    `follows_clock` tells whether time alone changes the result, once that is known; `cache_generation`,
-    how often the caches of compiled queries have been cleared. `waits_for` says which triggers it waits for.
-    One that `repairs_itself` is loaded anew when it does not hold the rows that it should hold; otherwise it
-    stops.
+    `follows_clock` says whether time alone changes the result; None if that is not known yet.
+    `cache_generation` counts how often the caches of compiled queries have been cleared. `waits_for` names
+    the triggers that it waits for. If `repairs_itself`, it is loaded again when its rows are wrong; otherwise
+    it stops.
     """
 
     id: StreamTableId
@@ -79,7 +79,7 @@ class StreamTable:
     ground_generation: int = 0
     ground_error: str | None = None
     refresh_timeout: float | None = None
-    """Seconds that a refresh may take; 0 is any, None is what the sidecar has as its default."""
+    """Seconds that a refresh may take; 0 is no limit, None is the default of the sidecar."""
     repairs_itself: bool = True
 
 

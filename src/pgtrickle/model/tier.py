@@ -1,4 +1,4 @@
-"""How much a stream table matters: the tier says how much later than asked it may be refreshed."""
+"""The tier of a stream table: how much its refresh interval is stretched."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Tier(Enum):
-    """HOT keeps to its schedule, FROZEN is refreshed only when somebody asks."""
+    """HOT follows its schedule; FROZEN is refreshed only on request."""
 
     HOT = "hot"
     WARM = "warm"
@@ -15,7 +15,7 @@ class Tier(Enum):
 
     @property
     def factor(self) -> int:
-        """By how much intervals are longer than asked for."""
+        """The factor by which intervals are longer than scheduled."""
         return _FACTORS[self]
 
 

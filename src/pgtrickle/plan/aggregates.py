@@ -1,6 +1,6 @@
 """The aggregates: their value over no rows, whether the order of rows matters, and how Spark computes them.
 
-`AGGREGATES` lists PostgreSQL's own by name. What is not listed is somebody's own: nothing is known of it, and
+`AGGREGATES` lists PostgreSQL's own by name. What is not listed is user-defined: nothing is known of it, and
 PostgreSQL evaluates it. `EXACT` lists the forms that Spark computes exactly from rows with weights.
 """
 

@@ -4,7 +4,7 @@ Timestamps and dates travel as integers, which order as they do; infinity is the
 What Spark has no type for travels as text. `equality` holds where equal values have equal text.
 
 That text is written by the output function of the type and read by its input function. A cast to or from
-text may be somebody's own, which writes something else, and would run with our rights. A few types are
+text may be user-defined, may write something else, and would run with our rights. A few types are
 written as the settings of the session say; where those could lose something (`pgtrickle.is_exact`), a
 function with settings of its own writes them.
 """
@@ -80,7 +80,7 @@ _NUMERIC = "textin(numeric_out({}))"
 TRIMMED_NUMERIC = _NUMERIC.replace("{}", "trim_scale({})")
 """1.0 and 1.00 are equal, so equal values need equal text."""
 TEXT = "({})::text"
-"""A text as it is; between the types of text nobody can define a cast."""
+"""A text as it is; a cast between the types of text cannot be user-defined."""
 
 _DATE = Carrier(
     "date",
@@ -95,13 +95,12 @@ _DATE = Carrier(
 
 
 def _timestamp(pg_type: str, zone: str) -> Carrier:
-    """Microseconds since 2000, as PostgreSQL itself counts them: from 1970 its last years do not fit."""
+    """Microseconds since 2000, as PostgreSQL stores them: `extract` rounds those of its last years."""
     kind = "timestamptz" if zone else "timestamp"
     return Carrier(
         pg_type,
         BIGINT,
-        "(case when isfinite({}) then ((extract(epoch from {}) - 946684800) * 1000000)::bigint"
-        " when {} = 'infinity' then 9223372036854775807 when {} = '-infinity' then -9223372036854775808 end)",
+        f"('x' || encode({kind}_send({{}}), 'hex'))::bit(64)::bigint",
         f"(case {{}} when 9223372036854775807 then {kind} 'infinity'"
         f" when -9223372036854775808 then {kind} '-infinity'"
         f" else (timestamp '2000-01-01' + div({{}}::numeric, {_DAY})::int * interval '1 day'"
@@ -142,9 +141,11 @@ def carrier_of(pg_type: PgType) -> Carrier:
 
 
 def verbatim(pg_type: PgType) -> Carrier:
-    """How a value travels that Spark never compares: as it is written, with its trailing zeros."""
+    """How a value travels that Spark never compares: as it is written, with its trailing zeros or spaces."""
     if pg_type.base == "numeric":
         return Carrier(pg_type.text, STRING, _NUMERIC, _cast(pg_type), False, False, "numeric")
+    if pg_type.text == "bpchar":
+        return Carrier(pg_type.text, STRING, "textin(bpcharout({}))", _cast(pg_type), False, False)
     return carrier_of(pg_type)
 
 
@@ -170,8 +171,9 @@ def _read(pg_type: PgType) -> str:
 
 
 def _is_read_by_restore(pg_type: PgType) -> bool:
-    """Whether no array can take the texts in: there are none of arrays, and one of rows comes apart."""
-    return _is_array(pg_type) or pg_type.kind == "c"
+    """Whether no array can take the texts in: there are none of arrays, one of rows comes apart, and
+    some types have elements that no comma separates."""
+    return _is_array(pg_type) or pg_type.kind == "c" or pg_type.delimiter != ","
 
 
 def _is_array(pg_type: PgType) -> bool:

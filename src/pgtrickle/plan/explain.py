@@ -103,7 +103,7 @@ def _access(read: Read) -> str:
         return "the window of changes"
     if read.kind is ReadKind.ANSWER:
         return f"evaluated by PostgreSQL, {_VERSIONS[read.version]}{_gate(read)}"
-    return _found(read)
+    return _lookups_text(read)
 
 
 def _gate(read: Read) -> str:
@@ -120,11 +120,11 @@ def _part_access(part: Part) -> str:
     assert part.rows.source is not None
     if part.is_recursed:
         return f"{part.rows.source.name}: whole table, because the recursion may reach every row"
-    found = _found(part.rows) if part.is_reached else "only its change"
+    found = _lookups_text(part.rows) if part.is_reached else "only its change"
     return f"{part.rows.source.name}: {found}"
 
 
-def _found(read: Read) -> str:
+def _lookups_text(read: Read) -> str:
     if not read.lookups:
         return "whole table, because all of it is asked for"
     return "; ".join(_lookup(lookup) for lookup in read.lookups)
@@ -146,16 +146,16 @@ def _extrema_lines(program: Program) -> list[str]:
 
 
 def _expression_lines(compiled: Compiled, program: Program) -> Iterator[str]:
-    yield f"by PostgreSQL while reading: {_joined(_read_expressions(program))}"
-    yield f"by Spark: {_joined(_spark_expressions(compiled))}"
+    yield f"by PostgreSQL while reading: {_join_texts(_read_expressions(program))}"
+    yield f"by Spark: {_join_texts(_spark_expressions(compiled))}"
     computed = [f"{o.name} = {o.sql}" for o in program.target.outputs if not _is_name(o.sql)]
     having = getattr(program.target, "having", None)
     if having:
         computed.append(f"having {having}")
-    yield f"by PostgreSQL on apply: {_joined(computed)}"
+    yield f"by PostgreSQL on apply: {_join_texts(computed)}"
 
 
-def _joined(texts: list[str]) -> str:
+def _join_texts(texts: list[str]) -> str:
     return "; ".join(dict.fromkeys(texts)) or "none"
 
 

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Set
 
 from pgtrickle.plan.expressions import Expression, nulls
 from pgtrickle.plan.operators import Operator, Scan
-from pgtrickle.plan.rules import RULES, Kind
-from pgtrickle.plan.rules.provenance import Holding, Places, places_in_child
-
-_TEXT_CATEGORY = "S"
+from pgtrickle.plan.rules import RULES, RuleKind
+from pgtrickle.plan.rules.provenance import HeldBy, Places, places_in_child
 
 
-def kind_of(op: Operator) -> Kind:
+def kind_of(op: Operator) -> RuleKind:
     """Which rows the operator needs besides the change."""
     return RULES[type(op)].kind(op)
 
@@ -62,11 +60,6 @@ def origin(op: Operator, name: str) -> tuple[Scan, str] | None:
     return origin(op.children[places[0].child], places[0].column) if places else None
 
 
-def reads_holding(op: Operator, columns: tuple[str, ...]) -> Holding:
+def reads_holding(op: Operator, columns: tuple[str, ...]) -> HeldBy:
     """The reads that together hold every combination of values that columns of a bound tree can have."""
     return RULES[type(op)].held_by(op, columns, reads_holding)
-
-
-def text_columns(op: Operator) -> frozenset[str]:
-    """The columns that are texts."""
-    return frozenset(c.name for c in op.columns if c.type.category == _TEXT_CATEGORY)

@@ -1,1 +1,1 @@
-"""The thin floor over psycopg: connecting, composing SQL, describing what is in the database."""
+"""A thin layer over psycopg: connections, composed SQL, and descriptions of database objects."""

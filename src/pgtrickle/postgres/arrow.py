@@ -1,4 +1,4 @@
-"""Moves rows between PostgreSQL and Arrow by COPY, on the connection and in the snapshot of the caller."""
+"""Copies rows between PostgreSQL and Arrow by COPY, on the connection and in the snapshot of the caller."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ Query = str | sql.Composable
 
 
 def arrow_type(form: SparkType) -> pa.DataType:
-    """The Arrow type of values that have this type in Spark."""
+    """The Arrow type for a Spark type."""
     return pa.decimal128(form.precision, form.scale) if isinstance(form, DecimalType) else _TYPES[form]
 
 
 def arrow_schema(fields: Sequence[Field], *, has_weight: bool = False) -> pa.Schema:
-    """The fields as an Arrow schema, followed by their weight where the rows have one."""
+    """The fields as an Arrow schema, followed by the weight if the rows have one."""
     columns = [pa.field(field.name, arrow_type(field.carrier.form)) for field in fields]
     return pa.schema([*columns, pa.field(WEIGHT, pa.int64())] if has_weight else columns)
 
@@ -61,7 +61,7 @@ def read_arrow(
     has_weight: bool = False,
     parameters: Sequence[Any] | None = None,
 ) -> pa.Table:
-    """All rows of the query; its columns are the fields in order, then the weight if there is one."""
+    """Read all rows of a query. Its columns are the fields in order, then the weight if there is one."""
     schema = arrow_schema(fields, has_weight=has_weight)
     return pa.Table.from_batches(read_batches(connection, query, schema, parameters=parameters), schema)
 
@@ -74,32 +74,35 @@ def read_batches(
     parameters: Sequence[Any] | None = None,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> Generator[pa.RecordBatch, None, None]:
-    """The rows of the query in batches of about `chunk_bytes`, read as they are asked for.
+    """Read the rows of a query lazily in batches of about `chunk_bytes`.
 
-    With `parameters`, which are placed into the text by the client, a literal `%` is written `%%`.
+    The client inserts `parameters` into the text. With them, write a literal `%` as `%%`.
     """
     encoding = connection.info.parameter_status("server_encoding") or ""
-    body = _legible(sql.SQL(query) if isinstance(query, str) else query, schema, encoding)
+    body = _transportable(sql.SQL(query) if isinstance(query, str) else query, schema, encoding)
     statement = sql.SQL("copy ({}) to stdout (format csv, encoding 'UTF8')").format(body)
     with connection.cursor() as cursor, cursor.copy(statement, parameters) as copy:
         for chunk in _chunks(connection, copy, chunk_bytes):
-            yield from _parsed(chunk, schema)
+            yield from _parse(chunk, schema)
 
 
-_BITS: Final[dict[pa.DataType, tuple[str, str]]] = {
+_FLOATS: Final[dict[pa.DataType, tuple[str, str]]] = {
     pa.float32(): ("float4send", "f"),
     pa.float64(): ("float8send", "d"),
 }
-"""Which function gives the bits of a float, and their form: its digits are as many as a setting says."""
+"""The function that returns the bits of a float, and its array type code.
+
+The decimal text of a float depends on a setting, so floats travel as the hex digits of their bits.
+"""
 
 
 _AMBIGUOUS: Final = frozenset({"EUC_JP", "EUC_TW"})
-"""Encodings with characters that become the same in UTF-8."""
+"""Encodings in which different characters map to the same one in UTF-8."""
 
 
-def _legible(query: sql.Composable, schema: pa.Schema, encoding: str) -> sql.Composable:
-    """The query with its floats as the digits of their bits; raises at a text that UTF-8 would change."""
-    forms = {kind: f"encode({function}({{}}), 'hex')" for kind, (function, _) in _BITS.items()}
+def _transportable(query: sql.Composable, schema: pa.Schema, encoding: str) -> sql.Composable:
+    """The query with floats as hex digits of their bits, and an error for texts that UTF-8 would change."""
+    forms = {kind: f"encode({function}({{}}), 'hex')" for kind, (function, _) in _FLOATS.items()}
     if encoding in _AMBIGUOUS:
         forms[pa.string()] = "pgtrickle_internal.same_in_utf8({})"
     if not any(field.type in forms for field in schema):
@@ -112,9 +115,9 @@ def _legible(query: sql.Composable, schema: pa.Schema, encoding: str) -> sql.Com
     return sql.SQL("select {} from ({}) as q({})").format(listed.join(columns), query, listed.join(names))
 
 
-def _of_bits(digits: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """The floats whose bits these digits are."""
-    floats = array(_BITS[kind][1], bytes.fromhex("".join(digits.drop_null().to_pylist())))
+def _floats_from_hex(digits: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """The floats from the hex digits of their bits."""
+    floats = array(_FLOATS[kind][1], bytes.fromhex("".join(digits.drop_null().to_pylist())))
     if sys.byteorder == "little":
         floats.byteswap()
     present = pa.Array.from_buffers(kind, len(floats), [None, pa.py_buffer(floats)])
@@ -129,8 +132,8 @@ def write_batches(
     columns: Sequence[str],
     batches: Iterable[pa.RecordBatch],
 ) -> int:
-    """Append the rows of the batches, all with these columns, as they come."""
-    # every text is quoted and a null is not, so that PostgreSQL tells an empty text from a null
+    """Append the rows of the batches as they arrive; return their number."""
+    # quote every text but no null, so that PostgreSQL can distinguish an empty text from a null
     options = csv.WriteOptions(include_header=False, quoting_style="needed")
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     statement = sql.SQL("copy {} ({}) from stdin (format csv, encoding 'UTF8')").format(table, names)
@@ -145,10 +148,10 @@ def write_batches(
 
 
 def _chunks(connection: Connection[Any], copy: Copy, chunk_bytes: int) -> Iterator[bytes]:
-    """Whole rows joined to chunks: each message of a COPY holds exactly one row.
+    """Join whole rows into chunks; each message of a COPY holds exactly one row.
 
-    Taking the rows that have already arrived straight from libpq is three times as fast as
-    asking psycopg for each; psycopg is asked where we must wait.
+    Reading rows that have already arrived directly from libpq is three times as fast as through
+    psycopg. psycopg reads only when we have to wait.
     """
     take = connection.pgconn.get_copy_data
     rows: list[bytes] = []
@@ -170,7 +173,7 @@ def _chunks(connection: Connection[Any], copy: Copy, chunk_bytes: int) -> Iterat
 
 
 def _finish(connection: Connection[Any]) -> None:
-    """Take the outcome of a COPY whose rows have all come."""
+    """Read the result of a COPY after its last row; raise if it failed."""
     while result := connection.pgconn.get_result():
         if result.status != ExecStatus.COMMAND_OK:
             error = errors.error_from_result(result)
@@ -179,13 +182,13 @@ def _finish(connection: Connection[Any]) -> None:
             raise error
 
 
-def _parsed(chunk: bytes, schema: pa.Schema) -> list[pa.RecordBatch]:
+def _parse(chunk: bytes, schema: pa.Schema) -> list[pa.RecordBatch]:
     table = csv.read_csv(
         pa.BufferReader(chunk),
         csv.ReadOptions(column_names=schema.names, block_size=len(chunk) + 1, use_threads=False),
         csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         csv.ConvertOptions(
-            column_types={f.name: pa.string() if f.type in _BITS else f.type for f in schema},
+            column_types={f.name: pa.string() if f.type in _FLOATS else f.type for f in schema},
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
@@ -194,6 +197,6 @@ def _parsed(chunk: bytes, schema: pa.Schema) -> list[pa.RecordBatch]:
         ),
     )
     for number, field in enumerate(schema):
-        if field.type in _BITS:
-            table = table.set_column(number, field, _of_bits(table.column(number), field.type))
+        if field.type in _FLOATS:
+            table = table.set_column(number, field, _floats_from_hex(table.column(number), field.type))
     return cast(list[pa.RecordBatch], table.to_batches())

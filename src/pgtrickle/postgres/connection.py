@@ -1,10 +1,9 @@
-"""Connections to PostgreSQL, and the shared snapshot of a refresh."""
+"""Opens connections to PostgreSQL and translates their errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import psycopg
@@ -19,7 +18,6 @@ from pgtrickle.model.errors import (
     UnsuitableSetting,
     UnsupportedServer,
 )
-from pgtrickle.model.frontier import Frontier
 from pgtrickle.postgres.pinned import PinnedConnection
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
@@ -32,29 +30,28 @@ NEWEST: Final = 18
 
 ENCODING: Final = "UTF8"
 _UNTRANSLATABLE: Final = "MULE_INTERNAL"
-"""The one encoding of a database that PostgreSQL cannot turn into UTF-8."""
+"""The only database encoding that PostgreSQL cannot convert to UTF-8."""
 
 __all__ = [
     "Connection",
     "DataError",
     "DatabaseError",
-    "Snapshot",
-    "along_login_path",
     "check_writable",
     "connect",
     "connect_as_author",
-    "refused",
+    "login_search_path",
     "set_locally",
     "sql",
+    "to_refusal",
 ]
 
 
 def connect(
     dsn: str, *, autocommit: bool = False, application_name: str = "pgtrickle", is_pooled: bool | None = None
 ) -> PinnedConnection:
-    """Open a connection under our own settings, straight or through a pooler in transaction mode.
+    """Open a connection under our own settings, directly or through a pooler in transaction mode.
 
-    Without `is_pooled`, the connection finds out whether a pooler is on the way.
+    If `is_pooled` is None, the connection detects whether there is a pooler.
     """
     connection = _open(dsn, autocommit=autocommit, application_name=application_name)
     try:
@@ -66,16 +63,16 @@ def connect(
 
 
 def connect_as_author(dsn: str) -> Connection:
-    """Open a connection under the settings of its role, on which a query means what its author means.
+    """Open an autocommit connection under the settings of its role, as the author of a query has them.
 
-    Each statement is committed at once. Only the encoding is ours: it decides which texts arrive at all.
+    Only the encoding is ours, because it decides which texts can be transferred.
     """
     return _open(dsn, autocommit=True, application_name="pgtrickle")
 
 
 def _open(dsn: str, *, autocommit: bool, application_name: str) -> PinnedConnection:
     try:
-        # a prepared statement would outlive its transaction, which a pooler cannot follow
+        # a prepared statement outlives its transaction, which a pooler does not support
         connection = PinnedConnection.connect(
             dsn,
             autocommit=autocommit,
@@ -110,10 +107,10 @@ def _unreachable(dsn: str, error: psycopg.Error) -> ConnectionFailed | Unsuitabl
 
 
 @contextmanager
-def along_login_path(connection: Connection) -> Iterator[None]:
-    """Let names without a schema mean what they mean to the role that logged in; what is done here is undone.
+def login_search_path(connection: Connection) -> Iterator[None]:
+    """Resolve names without a schema by the search_path of the login, in a transaction that is rolled back.
 
-    Only for calls of functions that are safe under any search_path: others decide what is found along it.
+    Only call functions that are safe under any search_path: other roles control what that path finds.
     """
     with connection.transaction(force_rollback=True):
         connection.execute("set local search_path to default")
@@ -121,7 +118,7 @@ def along_login_path(connection: Connection) -> Iterator[None]:
 
 
 def set_locally(connection: Connection, settings: Mapping[str, str]) -> None:
-    """Give settings these values until the transaction ends."""
+    """Set these settings until the transaction ends."""
     connection.execute(
         "select pg_catalog.set_config(s.name, s.value, true)"
         " from unnest(%s::text[], %s::text[]) as s(name, value)",
@@ -130,7 +127,7 @@ def set_locally(connection: Connection, settings: Mapping[str, str]) -> None:
 
 
 def check_writable(connection: Connection) -> None:
-    """Raise unless this server takes writes: not a standby, not read-only by default."""
+    """Raise unless the server accepts writes: it is not a standby and not read-only by default."""
     row = connection.execute(
         "select pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'"
     ).fetchone()
@@ -145,23 +142,14 @@ def check_writable(connection: Connection) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One moment of the database, which other connections enter by its `id`."""
-
-    id: str
-    frontier: Frontier
-    connection: Connection
-
-
-def refused(error: psycopg.Error) -> CommandRefused:
-    """PostgreSQL's refusal in our words: its message, its hint and its SQLSTATE."""
+def to_refusal(error: psycopg.Error) -> CommandRefused:
+    """The error of PostgreSQL as a `CommandRefused` with its message, hint and SQLSTATE."""
     message = error.diag.message_primary or str(error).strip()
     return CommandRefused(message, hint=error.diag.message_hint, refused_with=error.sqlstate)
 
 
 def _address(dsn: str) -> str:
-    """Where a connection string leads to, without any secret."""
+    """The database, host and port of a connection string, without secrets."""
     try:
         parts: dict[str, Any] = conninfo_to_dict(dsn)
     except psycopg.Error:
@@ -175,7 +163,7 @@ def _first_line(error: psycopg.Error) -> str:
 
 
 def _without_password(text: str, dsn: str) -> str:
-    """The text with everything secret of the connection string blotted out."""
+    """The text with the password of the connection string masked."""
     try:
         password = conninfo_to_dict(dsn).get("password")
     except psycopg.Error:

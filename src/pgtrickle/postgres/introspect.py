@@ -1,4 +1,4 @@
-"""Asking PostgreSQL what relations, queries and expressions are: it is our analyser."""
+"""Asks PostgreSQL to describe relations, queries and expressions, so that it does the analysis."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from pgtrickle.model.errors import CommandRefused, SourceChanged
+from pgtrickle.model.errors import Busy, CommandRefused, SourceChanged
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.postgres.connection import Connection, DatabaseError, refused, set_locally, sql
+from pgtrickle.postgres.connection import Connection, DatabaseError, set_locally, sql, to_refusal
+from pgtrickle.postgres.locking import is_contention
 from pgtrickle.postgres.settings import EXACT, Settings, meaning
 from pgtrickle.postgres.statements import load
 
 
 @dataclass(frozen=True, slots=True)
-class Canonical:
-    """A query as PostgreSQL prints it, every name in full, and the columns it gives."""
+class CanonicalQuery:
+    """A query as PostgreSQL prints it, with qualified names, and its output columns."""
 
     query: str
     outputs: tuple[tuple[str, PgType], ...]
 
 
 def describe_sources(connection: Connection, relations: Sequence[RelationId]) -> dict[RelationId, Source]:
-    """The tables with these ids; raises if one is gone, or hides rows from us."""
-    with _plain(connection):
+    """Describe the tables with these ids; raise if one was dropped or hides rows from our role."""
+    with _empty_search_path(connection):
         found = connection.execute(
             load("pgtrickle.postgres", "sql/describe_relations.sql"), (list(relations),)
         ).fetchall()
@@ -59,27 +60,27 @@ def describe_sources(connection: Connection, relations: Sequence[RelationId]) ->
     return sources
 
 
-def canonical(connection: Connection, query: str, settings: Settings = ()) -> Canonical:
-    """The query as PostgreSQL understands it; needs a transaction that may write. Nothing is kept."""
-    with _as_view(connection, query, settings) as view:
+def canonical(connection: Connection, query: str, settings: Settings = ()) -> CanonicalQuery:
+    """The query as PostgreSQL prints it. Needs a transaction that may write; leaves nothing behind."""
+    with _temporary_view(connection, query, settings) as view:
         row = connection.execute("select pg_get_viewdef(%s::oid)", (view,)).fetchone()
         assert row is not None
         outputs = tuple((c.name, c.type) for c in _columns(connection, [view]).get(view, ()))
-    return Canonical(row[0].strip().removesuffix(";"), outputs)
+    return CanonicalQuery(row[0].strip().removesuffix(";"), outputs)
 
 
 def expression_types(connection: Connection, from_sql: str, expressions: Sequence[str]) -> list[PgType]:
-    """The types of expressions over the given relations; nothing is evaluated."""
+    """The types of expressions over the given relations, without evaluating them."""
     if not expressions:
         return []
     listed = ", ".join(f"({expression}) as e{number}" for number, expression in enumerate(expressions))
-    with _as_view(connection, f"select {listed} from {from_sql}", ()) as view:  # noqa: S608
+    with _temporary_view(connection, f"select {listed} from {from_sql}", ()) as view:  # noqa: S608
         return [column.type for column in _columns(connection, [view])[view]]
 
 
 def view_texts(connection: Connection, views: Sequence[RelationId]) -> dict[RelationName, str]:
-    """The definitions of views, every name in full."""
-    with _plain(connection):
+    """The definitions of views, with qualified names."""
+    with _empty_search_path(connection):
         rows = connection.execute(
             "select n.nspname, c.relname, pg_get_viewdef(c.oid) from pg_class c"
             " join pg_namespace n on n.oid = c.relnamespace where c.oid = any (%s::oid[])",
@@ -89,12 +90,12 @@ def view_texts(connection: Connection, views: Sequence[RelationId]) -> dict[Rela
 
 
 def reads_back(connection: Connection, view: RelationId) -> bool:
-    """Whether the text of a view, as PostgreSQL prints it, means what the view does."""
-    with _plain(connection):
+    """Whether the printed text of a view parses back to the same query."""
+    with _empty_search_path(connection):
         row = connection.execute("select pg_get_viewdef(%s::oid)", (view,)).fetchone()
     assert row is not None
     try:
-        with _as_view(connection, row[0].strip().removesuffix(";"), ()) as again:
+        with _temporary_view(connection, row[0].strip().removesuffix(";"), ()) as again:
             same = connection.execute(
                 "select pgtrickle_internal.unprinted(%s::oid) = pgtrickle_internal.unprinted(%s::oid)",
                 (view, again),
@@ -105,7 +106,7 @@ def reads_back(connection: Connection, view: RelationId) -> bool:
 
 
 def security_barrier(connection: Connection, views: Sequence[RelationId]) -> RelationName | None:
-    """One of the views that hides rows even from conditions that fail, or None."""
+    """One of the views that is a security barrier, or None."""
     row = connection.execute(
         "select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace"
         " where c.oid = any (%s::oid[]) and exists (select from pg_options_to_table(c.reloptions) o"
@@ -116,7 +117,7 @@ def security_barrier(connection: Connection, views: Sequence[RelationId]) -> Rel
 
 
 def virtual_column(connection: Connection, sources: Sequence[RelationId]) -> str | None:
-    """A column of these tables that is computed whenever it is read, or None."""
+    """A virtual generated column of these tables, or None."""
     row = connection.execute(
         "select quote_ident(a.attname) from pg_attribute a where a.attrelid = any (%s::oid[])"
         " and a.attgenerated = 'v' and not a.attisdropped order by a.attrelid, a.attnum limit 1",
@@ -126,46 +127,48 @@ def virtual_column(connection: Connection, sources: Sequence[RelationId]) -> str
 
 
 def aggregate_names(connection: Connection) -> frozenset[str]:
-    """The names of all aggregates there are, in lower case."""
+    """The names of all aggregates, in lower case."""
     rows = connection.execute("select distinct lower(proname) from pg_proc where prokind = 'a'").fetchall()
     return frozenset(name for (name,) in rows)
 
 
 def set_function_names(connection: Connection) -> frozenset[str]:
-    """The names of all functions that return sets, in lower case."""
+    """The names of all set-returning functions, in lower case."""
     rows = connection.execute("select distinct lower(proname) from pg_proc where proretset").fetchall()
     return frozenset(name for (name,) in rows)
 
 
 def _nullable(columns: Sequence[SourceColumn]) -> list[SourceColumn]:
-    """The columns without what they promise: nobody makes a foreign table keep it."""
+    """The columns, all nullable: PostgreSQL does not enforce NOT NULL on a foreign table."""
     return [replace(column, is_nullable=True) for column in columns]
 
 
 @contextmanager
-def _plain(connection: Connection) -> Iterator[None]:
-    """Let PostgreSQL print every name in full, and forget that afterwards."""
+def _empty_search_path(connection: Connection) -> Iterator[None]:
+    """Make PostgreSQL print qualified names, in a transaction that is rolled back."""
     with connection.transaction(force_rollback=True):
         connection.execute("set local search_path = ''")
         yield
 
 
 @contextmanager
-def _as_view(connection: Connection, query: str, settings: Settings) -> Iterator[RelationId]:
-    """The query as a temporary view, gone afterwards."""
+def _temporary_view(connection: Connection, query: str, settings: Settings) -> Iterator[RelationId]:
+    """Create the query as a temporary view, and drop it afterwards."""
     view = f"pgtrickle_{uuid4().hex}"
     statement = sql.SQL("create temporary view {} as {}").format(sql.Identifier(view), sql.SQL(query))
-    with _plain(connection):
+    with _empty_search_path(connection):
         if settings:
             set_locally(connection, meaning(settings))
         try:
             with connection.transaction():
-                # the extended protocol, which `binary` asks for, takes no second statement
+                # `binary` selects the extended protocol, which rejects a second statement
                 connection.execute(statement, binary=True)
         except DatabaseError as error:
-            raise refused(error) from error
+            if is_contention(error):
+                raise Busy("a source is locked by another session", hint="try again in a moment") from error
+            raise to_refusal(error) from error
         if settings:
-            # constants are printed so that they can be read under any settings
+            # print constants so that they can be parsed under any settings
             set_locally(connection, EXACT)
         row = connection.execute(
             "select oid::bigint from pg_class where relname = %s and relnamespace = pg_my_temp_schema()",
@@ -185,5 +188,4 @@ def _columns(connection: Connection, relations: Sequence[RelationId]) -> dict[Re
 
 
 def _type(described: Sequence[Any]) -> PgType:
-    text, base, kind, category, precision, scale, is_deterministic, is_c, domain = described
-    return PgType(text, base, kind, category, precision, scale, is_deterministic, is_c, domain)
+    return PgType(*described)

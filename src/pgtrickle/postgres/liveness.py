@@ -1,4 +1,4 @@
-"""Whether a connection that was used can be used again."""
+"""Checks and restores connections before they are used again."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import select
 from contextlib import suppress
 
 from pgtrickle.postgres.connection import Connection, DatabaseError
-from pgtrickle.postgres.preparing import is_in_order
+from pgtrickle.postgres.prepared_statements import is_in_order
 
 
-def rolled_back(connection: Connection) -> bool:
-    """End what is left of a transaction; whether the connection can be used again."""
+def roll_back(connection: Connection) -> bool:
+    """Roll back an open transaction; return whether the connection can be used again."""
     if connection.closed or connection.broken:
         return False
     try:
         if is_in_order(connection):
-            # the driver's own way of rolling back forgets what is prepared, in case something failed
+            # psycopg's rollback() discards prepared statements, which is only needed after a failure
             connection.execute("rollback")
         else:
             connection.rollback()
@@ -24,10 +24,10 @@ def rolled_back(connection: Connection) -> bool:
     return True
 
 
-def lives(connection: Connection) -> bool:
-    """Whether the other end is still there, as far as can be known without asking.
+def is_alive(connection: Connection) -> bool:
+    """Whether the server is still connected, as far as we can know without a query.
 
-    Nothing was asked, so what has come is the end of the connection, or a message about it.
+    Without a query, any input is the end of the connection or a message about it.
     """
     if connection.closed or connection.broken:
         return False
@@ -37,6 +37,6 @@ def lives(connection: Connection) -> bool:
 
 
 def close_quietly(connection: Connection) -> None:
-    """Let go of a connection, whatever has become of it."""
+    """Close a connection and ignore errors."""
     with suppress(DatabaseError):
         connection.close()

@@ -1,4 +1,4 @@
-"""Locking tables without ever making an application fail: no deadlock can have one of our locks in it."""
+"""Locks tables without making an application fail: none of our locks can be part of a deadlock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 
 LOCK_SECONDS: Final = 5.0
-"""How long to try before giving up."""
+"""How long to retry before giving up."""
+SHORT_LOCKS: Final = f"set local lock_timeout = '{LOCK_SECONDS}s'"
+"""For statements that lock the tables they read: the same time limit."""
+BRIEF_LOCKS: Final = "set local lock_timeout = '200ms'"
+"""For loops over many tables: a locked table must not delay the others."""
 ACCESS_SHARE: Final = sql.SQL("access share")
 ROW_EXCLUSIVE: Final = sql.SQL("row exclusive")
 
@@ -22,11 +26,11 @@ _CONCURRENT_DDL: Final = ("tuple concurrently", "cache lookup failed", "could no
 
 
 def lock_tables(connection: Connection, tables: Iterable[RelationName], mode: sql.SQL) -> None:
-    """Lock all of the tables at once, inside the transaction; raises SQLSTATE 55P03 if that takes too long.
+    """Lock all tables at once, inside the transaction; raise SQLSTATE 55P03 if that takes too long.
 
-    A session that waits for one lock while it holds another can close a deadlock, and PostgreSQL cancels
-    whichever session finds it, perhaps the application's. So nothing is held between two attempts, and each
-    attempt takes all locks or none. One message to the server, and no snapshot is taken.
+    A session that waits for one lock while it holds another can complete a deadlock. PostgreSQL cancels the
+    session that detects it, which may be the application's. So each attempt takes all locks or none, and
+    holds nothing while it waits for the next one. An attempt is one message and takes no snapshot.
     """
     names = sql.SQL(", ").join(sql.Identifier(table.schema, table.name) for table in tables)
     attempt = sql.SQL("savepoint locks; lock table {} in {} mode nowait; release savepoint locks").format(
@@ -46,10 +50,10 @@ def lock_tables(connection: Connection, tables: Iterable[RelationName], mode: sq
 
 
 def is_contention(error: Exception) -> bool:
-    """Whether a statement failed only because of what other sessions did at the same time: try it again."""
+    """Whether a statement failed only because of concurrent sessions, so that a retry may succeed."""
     if not isinstance(error, DatabaseError):
         return False
-    # a catalog row that changes during our statement is an internal error to PostgreSQL
+    # PostgreSQL reports a catalog row that changes during our statement as an internal error
     return error.sqlstate in _CONTENTION or (
         error.sqlstate == _INTERNAL_ERROR and (error.diag.message_primary or "").startswith(_CONCURRENT_DDL)
     )

@@ -1,8 +1,8 @@
 """A bounded number of connections to one database, shared by the threads of a process and its Spark tasks.
 
-Whoever needs several connections takes them at once, in the order of asking, so that nobody holds one and
-waits for another. A refresh that lets Spark's tasks connect holds two already, so a few places are kept
-for such a one: there is always one that can go on, and then the next.
+A caller that needs several connections takes them all at once, in the order of the requests, so that no
+caller holds one and waits for another. A refresh whose Spark tasks connect already holds two, so a few slots
+are reserved for such tasks: one such refresh can always proceed, and then the next.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from pgtrickle.model.errors import Abandoned, NoConnectionFree, TooFewConnections, UnsuitableSetting
 from pgtrickle.model.settings import MAX_CONNECTIONS, Pooling
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
-from pgtrickle.postgres.liveness import close_quietly, lives, rolled_back
+from pgtrickle.postgres.liveness import close_quietly, is_alive, roll_back
 from pgtrickle.postgres.temp_files import TempFiles, limit_temp_files
 
 FOR_TASKS: Final = 2
@@ -25,15 +25,15 @@ FOR_TASKS: Final = 2
 FOR_REFRESH: Final = 2
 """A refresh writes on one connection and reads on another."""
 LEAST: Final = 1 + FOR_REFRESH + FOR_TASKS
-"""One to look, one refresh, and its tasks."""
+"""One for the scheduler, plus one refresh and its tasks."""
 PATIENCE_SECONDS: Final = 300.0
 CANCEL_SECONDS: Final = 2.0
 TASKS_PATIENCE_SECONDS: Final = 1800.0
-"""Another large refresh may be under way, which takes as long as it takes."""
+"""Long, because another large refresh may be running."""
 
 
-def check_enough(most: int) -> None:
-    """Raise unless a refresh can finish with so many connections."""
+def check_connection_limit(most: int) -> None:
+    """Raise unless this many connections are enough for a refresh to finish."""
     if most < LEAST:
         raise TooFewConnections(
             f"{most} connections are too few: one looks, a refresh has {FOR_REFRESH},"
@@ -42,17 +42,17 @@ def check_enough(most: int) -> None:
         )
 
 
-class _Opened(NamedTuple):
-    """A connection, and of which generation it is: those before the last renewal are not kept."""
+class _PooledConnection(NamedTuple):
+    """A connection and its generation. Connections from before the last renewal are not reused."""
 
     connection: Connection
-    age: int
+    generation: int
     thread: int = 0
-    """Who has it."""
+    """The thread that uses it."""
 
 
 class Pool:
-    """At most `most` connections; safe to use from many threads."""
+    """At most `most` connections. Thread-safe."""
 
     def __init__(
         self,
@@ -64,25 +64,25 @@ class Pool:
         patience: float = PATIENCE_SECONDS,
         tasks_patience: float = TASKS_PATIENCE_SECONDS,
     ) -> None:
-        check_enough(most)
+        check_connection_limit(most)
         self.dsn, self.most = dsn, most
         self._patience, self._tasks_patience = patience, tasks_patience
         self._is_pooled = {Pooling.AUTO: None, Pooling.YES: True, Pooling.NO: False}[pooling]
         self._temp_file_limit = temp_file_limit
         self.temp_files: TempFiles | None = None
-        """What bounds the temporary files of our connections, once there is one; None where nobody asks."""
+        """What limits the temporary files of our connections; None until the first one or without limit."""
         self._changed = threading.Condition()
-        self._idle: list[_Opened] = []
-        self._in_use: list[_Opened] = []
+        self._idle: list[_PooledConnection] = []
+        self._in_use: list[_PooledConnection] = []
         self._cancelled: set[int] = set()
-        self._has_given_up = threading.Event()
-        self._held = self._lent = self._age = 0
+        self._abandoned = threading.Event()
+        self._held = self._lent = self._generation = 0
         self._taking: deque[object] = deque()
         self._lending: deque[object] = deque()
 
     @property
     def is_pooled(self) -> bool:
-        """Whether a pooler stands between us and the server; found out by the first connection."""
+        """Whether there is a pooler between us and the server; the first connection detects it."""
         if self._is_pooled is None:
             with self.connection():
                 pass
@@ -90,40 +90,40 @@ class Pool:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """A connection in a fresh transaction; what was not committed is rolled back afterwards."""
+        """Take a connection in a new transaction; roll back what is uncommitted afterwards."""
         with self.connections(1) as (connection,):
             yield connection
 
     @contextmanager
     def autocommitting(self) -> Iterator[Connection]:
-        """A connection on which each statement is a transaction of its own."""
+        """Take a connection in autocommit mode."""
         with self.connection() as connection:
             connection.autocommit = True
             try:
                 yield connection
             finally:
-                if rolled_back(connection):
+                if roll_back(connection):
                     connection.autocommit = False
 
     @contextmanager
     def connections(self, count: int) -> Iterator[tuple[Connection, ...]]:
-        """So many connections, all at once. Nobody may ask for more while holding any."""
+        """Take several connections at once. A caller must not ask for more while it holds any."""
         self._take(count)
-        taken: list[_Opened] = []
+        taken: list[_PooledConnection] = []
         try:
             for _ in range(count):
-                taken.append(self._opened()._replace(thread=threading.get_ident()))
+                taken.append(self._open()._replace(thread=threading.get_ident()))
             with self._changed:
                 self._in_use += taken
-            yield tuple(opened.connection for opened in taken)
+            yield tuple(pooled.connection for pooled in taken)
         finally:
             self._give_back(count, taken)
 
     @contextmanager
-    def places(self, wanted: int) -> Iterator[int]:
-        """Leave to others to open connections, for somebody who holds some: at least `FOR_TASKS`.
+    def reserve_for_tasks(self, wanted: int) -> Iterator[int]:
+        """Reserve connections that Spark tasks open themselves, at least `FOR_TASKS`; yield how many.
 
-        Of what is free beyond that, room for one more refresh is left.
+        The caller may hold connections. Beyond the minimum, enough stay free for one more refresh.
         """
         count = self._lend(wanted)
         try:
@@ -135,69 +135,71 @@ class Pool:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether what ran was given up."""
-        return self._has_given_up.is_set()
+        """Whether the pool has been abandoned."""
+        return self._abandoned.is_set()
 
     def abandon(self) -> None:
-        """Cancel what runs on every connection, and give out none any more."""
-        self._has_given_up.set()
+        """Cancel the statements on all connections and hand out no more connections."""
+        self._abandoned.set()
         with self._changed:
-            running = [opened.connection for opened in self._in_use]
+            running = [pooled.connection for pooled in self._in_use]
             self._changed.notify_all()
         for connection in running:
             with suppress(DatabaseError):
                 connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def cancel(self, thread: int) -> None:
-        """Cancel what runs on the connections of a thread.
+        """Cancel the statements on the connections of a thread.
 
-        They are closed when they are given back: a request to cancel may arrive late, and must not meet a
-        statement of somebody else.
+        These connections are closed when they are returned, because a late cancel request must not reach a
+        statement of another caller.
         """
         with self._changed:
-            running = [opened for opened in self._in_use if opened.thread == thread]
-            self._cancelled |= {id(opened.connection) for opened in running}
-        for opened in running:
+            running = [pooled for pooled in self._in_use if pooled.thread == thread]
+            self._cancelled |= {id(pooled.connection) for pooled in running}
+        for pooled in running:
             with suppress(DatabaseError):
-                opened.connection.cancel_safe(timeout=CANCEL_SECONDS)
+                pooled.connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def renew(self) -> None:
-        """Let go of every connection; those in use when they are given back."""
+        """Close every connection; those in use when they are returned."""
         with self._changed:
-            self._age += 1
+            self._generation += 1
             self._close_idle(len(self._idle))
 
     def close(self) -> None:
-        """Leave the database; what is still in use closes when it is given back."""
+        """Close the pool; connections in use close when they are returned."""
         self.renew()
 
     def _take(self, count: int) -> None:
         def is_free() -> bool:
             return self._held + count + max(self._lent, FOR_TASKS) <= self.most
 
-        with self._turn(self._taking, is_free, self._patience):
+        with self._wait_in_queue(self._taking, is_free, self._patience):
             self._held += count
 
     def _lend(self, wanted: int) -> int:
         def free() -> int:
             return self.most - self._held - self._lent
 
-        with self._turn(self._lending, lambda: free() >= FOR_TASKS, self._tasks_patience):
+        with self._wait_in_queue(self._lending, lambda: free() >= FOR_TASKS, self._tasks_patience):
             count = max(FOR_TASKS, min(wanted, free() - FOR_REFRESH))
             self._lent += count
-            # what lies idle is connected too
+            # idle connections count too
             self._close_idle(self._held + len(self._idle) + self._lent - self.most)
             return count
 
     @contextmanager
-    def _turn(self, queue: deque[object], is_free: Callable[[], bool], patience: float) -> Iterator[None]:
-        """Wait in line until it is our turn and there is room; then go on, holding the lock."""
+    def _wait_in_queue(
+        self, queue: deque[object], is_free: Callable[[], bool], patience: float
+    ) -> Iterator[None]:
+        """Wait until we are first in the queue and connections are free; then continue with the lock held."""
         ticket, deadline = object(), time.monotonic() + patience
         with self._changed:
             queue.append(ticket)
             try:
                 while queue[0] is not ticket or not is_free():
-                    self._check_goes_on()
+                    self._check_not_abandoned()
                     left = deadline - time.monotonic()
                     if left <= 0:
                         raise NoConnectionFree(
@@ -205,26 +207,26 @@ class Pool:
                             hint="allow more with --max-connections, or refresh less at the same time",
                         )
                     self._changed.wait(left)
-                self._check_goes_on()
+                self._check_not_abandoned()
                 yield
             finally:
                 queue.remove(ticket)
                 self._changed.notify_all()
 
-    def _check_goes_on(self) -> None:
+    def _check_not_abandoned(self) -> None:
         if self.is_abandoned:
             raise Abandoned("pgtrickle is stopping", hint="nothing is lost; the next sidecar goes on")
 
-    def _opened(self) -> _Opened:
+    def _open(self) -> _PooledConnection:
         while True:
             with self._changed:
-                opened = self._idle.pop() if self._idle else None
-                age = self._age
-            if opened is None:
+                pooled = self._idle.pop() if self._idle else None
+                generation = self._generation
+            if pooled is None:
                 break
-            if lives(opened.connection):
-                return opened
-            close_quietly(opened.connection)
+            if is_alive(pooled.connection):
+                return pooled
+            close_quietly(pooled.connection)
         connection = connect(self.dsn, application_name="pgtrickle refresh", is_pooled=self._is_pooled)
         self._is_pooled = connection.is_pooled
         if connection.replication_role != "origin":
@@ -235,26 +237,26 @@ class Pool:
                 hint="alter role ... reset session_replication_role, for the role of the sidecar",
             )
         if self._temp_file_limit is not None:
-            # what is set behind a pooler would be set for others too
+            # behind a pooler, the setting would apply to other clients too
             self.temp_files = (
                 TempFiles.UNLIMITED
                 if self._is_pooled
                 else limit_temp_files(connection, self._temp_file_limit)
             )
-        return _Opened(connection, age)
+        return _PooledConnection(connection, generation)
 
-    def _give_back(self, count: int, taken: list[_Opened]) -> None:
-        clean = [opened for opened in taken if rolled_back(opened.connection)]
+    def _give_back(self, count: int, taken: list[_PooledConnection]) -> None:
+        clean = [pooled for pooled in taken if roll_back(pooled.connection)]
         with self._changed:
-            for opened in taken:
-                if opened in self._in_use:
-                    self._in_use.remove(opened)
-                is_cancelled = id(opened.connection) in self._cancelled
-                self._cancelled.discard(id(opened.connection))
-                if opened in clean and opened.age == self._age and not is_cancelled:
-                    self._idle.append(opened)
+            for pooled in taken:
+                if pooled in self._in_use:
+                    self._in_use.remove(pooled)
+                is_cancelled = id(pooled.connection) in self._cancelled
+                self._cancelled.discard(id(pooled.connection))
+                if pooled in clean and pooled.generation == self._generation and not is_cancelled:
+                    self._idle.append(pooled)
                 else:
-                    close_quietly(opened.connection)
+                    close_quietly(pooled.connection)
             self._held -= count
             self._changed.notify_all()
 

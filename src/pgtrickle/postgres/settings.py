@@ -1,9 +1,9 @@
-"""Settings of a session: those that give a query its meaning, and those that values travel under.
+"""Session settings: those that give a query its meaning, and those for the transport of values.
 
-A query means what it means to its author, so what its stable functions depend on is recorded when a
-stream table is created, and applied where PostgreSQL evaluates the author's expressions. How values
-reach us and how our own statements read is decided here, whatever a role, a database or a connection
-string asks for. docs/SETTINGS.md classifies every setting that PostgreSQL has.
+A query keeps the meaning that it has for its author. So the settings that stable functions depend on are
+recorded when a stream table is created, and applied where PostgreSQL evaluates the author's expressions.
+The transport settings decide how values reach us and how our own statements are parsed, regardless of the
+role, database or connection string. docs/SETTINGS.md classifies every setting of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MEANING: Final = (
     "xmlbinary",
     "xmloption",
 )
-"""What `pgtrickle_internal.session_settings` records of the author's session. No other name is applied."""
+"""What `pgtrickle_internal.session_settings` records of the author's session. No other setting is applied."""
 
 EXACT: Final[Mapping[str, str]] = {
     "DateStyle": "ISO, MDY",
@@ -38,14 +38,32 @@ EXACT: Final[Mapping[str, str]] = {
     "extra_float_digits": "1",
     "quote_all_identifiers": "off",
 }
-"""Under these every value is written so that it can be read again, under any settings, as it was."""
+"""With these, the text of every value can be parsed back to the same value under any settings."""
 
 SAFE_PATH: Final = "pg_catalog, pg_temp"
-"""Where we look for what has no schema. Under any other path, a function or operator that fits better
-could be found where other people create them."""
+"""Our search_path. Any other path could find a better matching function or operator of another role."""
+PLANNING: Final[Mapping[str, str]] = {
+    "enable_bitmapscan": "on",
+    "enable_hashagg": "on",
+    "enable_hashjoin": "on",
+    "enable_indexonlyscan": "on",
+    "enable_indexscan": "on",
+    "enable_material": "on",
+    "enable_memoize": "on",
+    "enable_mergejoin": "on",
+    "enable_nestloop": "on",
+    "enable_seqscan": "on",
+    "enable_sort": "on",
+    "enable_tidscan": "on",
+    "from_collapse_limit": "8",
+    "join_collapse_limit": "8",
+    "plan_cache_mode": "auto",
+}
+"""Without one of these, queries over the catalog and lookups of a few rows may take minutes."""
 
 TRANSPORT: Final[Mapping[str, str]] = {
     **EXACT,
+    **PLANNING,
     "TimeZone": "UTC",
     "array_nulls": "on",
     "backslash_quote": "safe_encoding",
@@ -65,47 +83,47 @@ TRANSPORT: Final[Mapping[str, str]] = {
     "xmlbinary": "base64",
     "xmloption": "content",
 }
-"""What each of our own connections has from its first statement on; any role may set these."""
+"""The settings of our own connections from their first statement on. Every role can set them."""
 
 ARRAY_NULLS: Final = "array_nulls"
 QUOTES_ALL: Final = "quote_all_identifiers"
 
 IS_EXACT: Final = "pgtrickle.is_exact"
-"""A setting of our own: `off` where a value's text may not be all of it."""
+"""Our own setting: `off` where the text of a value may be lossy."""
 
 _ISO: Final = "ISO"
 _LEGIBLE: Final = ("IntervalStyle", "bytea_output", "array_nulls")
 
 
 def meaning(recorded: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """What a stream table's expressions mean: the recorded values of known settings, and of no others.
+    """The settings that give a stream table's expressions their meaning: the recorded ones that are known.
 
-    Whether a value is valid PostgreSQL decides, each time it is set. Arrays that we send may hold nulls,
-    so `array_nulls` is left to those who send none.
+    PostgreSQL validates each value when it is set. `array_nulls` is left out, because arrays that we send may
+    contain nulls; callers that send none can set it.
     """
     known = {name: value for name, value in recorded if name in MEANING and name != ARRAY_NULLS}
     return {**{name: TRANSPORT[name] for name in MEANING if name in TRANSPORT}, **known}
 
 
 def evaluation(recorded: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """All that is set where a stream table's expressions are evaluated."""
+    """All settings under which a stream table's expressions are evaluated."""
     settings = meaning(recorded)
     return {**settings, "search_path": SAFE_PATH, IS_EXACT: "on" if _is_exact(settings) else "off"}
 
 
 def is_printed_exactly(recorded: Iterable[tuple[str, str]]) -> bool:
-    """Whether values are printed for the author as they are under the settings of transport."""
+    """Whether values are printed for the author as under the transport settings."""
     settings = meaning(recorded)
     return _is_exact(settings) and settings[QUOTES_ALL] == TRANSPORT[QUOTES_ALL]
 
 
 def is_legible(settings: Mapping[str, str]) -> bool:
-    """Whether the driver can read and write times and arrays under these settings."""
+    """Whether the driver can parse and write times and arrays under these settings."""
     is_plain = all(settings[name] == TRANSPORT[name] for name in _LEGIBLE)
     return is_plain and settings["DateStyle"].startswith(_ISO)
 
 
 def _is_exact(settings: Mapping[str, str]) -> bool:
-    """Whether each value is written so that it can be read again as it was."""
+    """Whether the text of every value can be parsed back to the same value."""
     is_rounded = int(settings["extra_float_digits"]) < 1
     return not is_rounded and is_legible(settings)

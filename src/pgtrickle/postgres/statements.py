@@ -1,4 +1,4 @@
-"""SQL that we wrote ourselves, read from the `.sql` files beside the code that runs it."""
+"""Loads our own SQL from the `.sql` files next to the code that executes it."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from typing import LiteralString
 
 @cache
 def load(package: str, name: str) -> LiteralString:
-    """The text of a `.sql` file of a package; it ships with the product, so it may run as it is."""
+    """The text of a `.sql` file of a package. It ships with the product, so it is safe to execute."""
     return files(package).joinpath(name).read_text(encoding="utf-8")

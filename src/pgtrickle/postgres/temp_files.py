@@ -1,6 +1,6 @@
-"""A bound on the temporary files of our statements, where the role may set one.
+"""Limits the temporary files of our statements, if the role can set a limit.
 
-`temp_file_limit` belongs to superusers, and since PostgreSQL 15 to roles with `GRANT SET ON PARAMETER`.
+Only superusers can set `temp_file_limit`, and since PostgreSQL 15 roles with `GRANT SET ON PARAMETER`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _WITH_GRANTS: Final = 150000
 
 
 class TempFiles(Enum):
-    """What bounds the temporary files of a connection: we, a setting of the server or role, or nothing."""
+    """What limits the temporary files of a connection: pgtrickle, the server or role, or nothing."""
 
     LIMITED = "limited by pgtrickle"
     LIMITED_BEFORE = "limited by the server"
@@ -22,7 +22,7 @@ class TempFiles(Enum):
 
 
 def limit_temp_files(connection: Connection, limit: str) -> TempFiles:
-    """Bound the temporary files of a connection for as long as it is open, unless they are bounded closer."""
+    """Limit the temporary files of a connection while it is open, unless a lower limit applies already."""
     allowed = (
         "has_parameter_privilege('temp_file_limit', 'SET')"
         if connection.info.server_version >= _WITH_GRANTS
@@ -35,11 +35,11 @@ def limit_temp_files(connection: Connection, limit: str) -> TempFiles:
         {"limit": limit},
     ).fetchone()
     assert row is not None
-    may_set, is_bounded = row
-    if may_set and not is_bounded:
+    may_set, is_limited = row
+    if may_set and not is_limited:
         connection.execute("select pg_catalog.set_config('temp_file_limit', %s, false)", (limit,))
-    # what is set in a transaction that is rolled back is forgotten
+    # a rollback would undo the setting
     connection.commit()
-    if is_bounded:
+    if is_limited:
         return TempFiles.LIMITED_BEFORE
     return TempFiles.LIMITED if may_set else TempFiles.UNLIMITED

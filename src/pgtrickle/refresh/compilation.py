@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pgtrickle.catalog.tables import dependencies
 from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceKind
 from pgtrickle.model.stream_table import RefreshMode, RelationId, StreamTable
-from pgtrickle.plan.analysis.context import Definition
+from pgtrickle.plan.analysis.context import QueryDefinition
 from pgtrickle.plan.analysis.over_copies import over_copies
-from pgtrickle.plan.compile import compiled, regenerated
+from pgtrickle.plan.compile import compile_query, regenerate
 from pgtrickle.plan.expressions.array_casts import makes_arrays
 from pgtrickle.plan.expressions.clock import clock_functions
-from pgtrickle.plan.following import Following
+from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
+from pgtrickle.plan.programs import QueryPrograms
 from pgtrickle.plan.refusals import refuse
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.introspect import (
@@ -46,7 +48,7 @@ class Compilation:
     mode: RefreshMode
     outputs: tuple[tuple[str, PgType], ...]
     sources: tuple[Source, ...]
-    compiled: Following | None
+    compiled: QueryPrograms | None
     reason: str
     follows_clock: bool
 
@@ -88,12 +90,14 @@ class CompiledTable:
         return replace(self, compilation=self.compilation.only_full(reason))
 
 
-def compile_table(connection: Connection, table: StreamTable) -> Compilation:
+def compile_table(
+    connection: Connection, table: StreamTable, limits: QueryLimits = USUAL_LIMITS
+) -> Compilation:
     """Compile the query of a stream table; under DIFFERENTIAL, refuse what cannot be followed."""
     text = canonical(connection, table.query, table.settings)
     needs = dependencies(connection, table.id)
     sources = describe_sources(connection, [d.relation for d in needs if d.is_captured])
-    definition = Definition(
+    definition = QueryDefinition(
         query=text.query,
         sources={source.name: source for source in sources.values()},
         views=view_texts(connection, [d.relation for d in needs if d.is_view]),
@@ -103,10 +107,10 @@ def compile_table(connection: Connection, table: StreamTable) -> Compilation:
     )
     views = [d.relation for d in needs if d.is_view]
     clock = clock_functions([definition.query, *definition.views.values()])
-    found, reason = _compile(connection, table, definition, views)
+    found, reason = _compile(connection, table, definition, views, limits)
     return Compilation(
         query=table.query,
-        answer=_answer(connection, table, definition),
+        answer=_answer(connection, table, definition, limits),
         mode=table.mode,
         outputs=text.outputs,
         sources=tuple(sources.values()),
@@ -116,12 +120,14 @@ def compile_table(connection: Connection, table: StreamTable) -> Compilation:
     )
 
 
-def _answer(connection: Connection, table: StreamTable, definition: Definition) -> str:
+def _answer(
+    connection: Connection, table: StreamTable, definition: QueryDefinition, limits: QueryLimits
+) -> str:
     """The query over our copies of its sources; refused in every mode if it cannot be written that way."""
     if not any(source.copy for source in definition.sources.values()):
         return table.query
-    _check_parser(connection, table, definition)
-    answer = over_copies(definition)
+    _check_parser(connection, table, definition, limits)
+    answer = over_copies(definition, limits)
     try:
         outputs = canonical(connection, answer, table.settings).outputs
     except CommandRefused as refusal:
@@ -133,8 +139,12 @@ def _answer(connection: Connection, table: StreamTable, definition: Definition) 
 
 
 def _compile(
-    connection: Connection, table: StreamTable, definition: Definition, views: Sequence[RelationId]
-) -> tuple[Following | None, str]:
+    connection: Connection,
+    table: StreamTable,
+    definition: QueryDefinition,
+    views: Sequence[RelationId],
+    limits: QueryLimits,
+) -> tuple[QueryPrograms | None, str]:
     if table.mode is RefreshMode.FULL:
         return None, "FULL was asked for"
     try:
@@ -151,22 +161,24 @@ def _compile(
         if barrier is not None:
             # our expressions would see rows that it hides, and an error message can quote them
             raise refuse(f"view {barrier}, a security barrier,")
-        _check_parser(connection, table, definition)
+        _check_parser(connection, table, definition, limits)
         if not all(reads_back(connection, view) for view in views):
             raise refuse("a view that PostgreSQL does not print as it is meant")
-        return compiled(definition, lambda rows, asked: expression_types(connection, rows, asked)), ""
+        return compile_query(definition, partial(expression_types, connection), limits), ""
     except UnsupportedQuery as refusal:
         if table.mode is RefreshMode.DIFFERENTIAL:
             raise
         return None, refusal.message
 
 
-def _check_parser(connection: Connection, table: StreamTable, definition: Definition) -> None:
+def _check_parser(
+    connection: Connection, table: StreamTable, definition: QueryDefinition, limits: QueryLimits
+) -> None:
     """Raise unless our parser understands the query and its views as PostgreSQL does."""
     texts: list[tuple[RelationName, str]] = [(table.name, definition.query), *definition.views.items()]
     for name, text in texts:
         try:
-            again = canonical(connection, regenerated(text), table.settings).query
+            again = canonical(connection, regenerate(text, limits), table.settings).query
         except CommandRefused as refusal:
             raise _misread(name) from refusal
         if again != canonical(connection, text, table.settings).query:

@@ -18,6 +18,7 @@ from pgtrickle.pipeline.session import Spark, default_heap
 from pgtrickle.pipeline.source import STATEMENT_TIMEOUT
 from pgtrickle.pipeline.supply import SparkSupply
 from pgtrickle.pipeline.tags import tagged
+from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.pool import Pool
 from pgtrickle.postgres.temp_files import TempFiles
@@ -59,6 +60,8 @@ class Engine:
     template_cache_max_entries: int = DEFAULTS.template_cache_max_entries
     cache_directory: Path | None = None
     """Where compiled queries are shared on this host; None if they are not shared."""
+    query_limits: QueryLimits = USUAL_LIMITS
+    """The limits past which a query is recomputed in full."""
     costs: Costs = field(default_factory=Costs)
     reaches: Reaches = field(default_factory=Reaches)
     pool: Pool = field(init=False, repr=False)
@@ -77,7 +80,9 @@ class Engine:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling, temp_file_limit=self.temp_file_limit)
         self.supply = SparkSupply(self.start_spark)
         self.timeouts = Timeouts(self.pool, self.supply, self.refresh_timeout)
-        self._compilations = Compilations(self.template_cache_max_entries, self.cache_directory)
+        self._compilations = Compilations(
+            self.template_cache_max_entries, self.cache_directory, self.query_limits
+        )
         self.memory = Memory(self._memory_limit)
 
     def _memory_limit(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -13,15 +14,16 @@ from pgtrickle.model.errors import (
     ConnectionFailed,
     PgTrickleError,
     RefreshFailed,
+    SparkCause,
     SparkFailed,
     SparkLost,
 )
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 from pgtrickle.postgres.connection import DatabaseError, DataError
-from pgtrickle.postgres.limits import limit_behind
 from pgtrickle.postgres.locking import is_contention
-from pgtrickle.postgres.preparing import is_in_order, is_outdated_plan
+from pgtrickle.postgres.prepared_statements import is_in_order, is_outdated_plan
+from pgtrickle.postgres.server_timeouts import server_timeout_behind
 from pgtrickle.refresh.compilation import CompiledTable
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
@@ -54,16 +56,6 @@ ADVICE = {
 }
 
 AGAIN = "try again in a moment"
-
-
-_TOO_LARGE = (
-    "ARITHMETIC_OVERFLOW",
-    "NUMERIC_VALUE_OUT_OF_RANGE",
-    "ArrowInvalid",
-    "DataError",
-    "DataException",
-)
-_OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemoryException", "UNABLE_TO_ACQUIRE_MEMORY")
 
 
 class Altered(Exception):
@@ -115,7 +107,7 @@ def check_ground(engine: Engine, session: Session, table: StreamTable, error: Ex
     if isinstance(error, SparkLost):
         raise error
     if session.is_lost:
-        if limit := limit_behind(error):
+        if limit := server_timeout_behind(error):
             raise RefreshFailed(
                 f"the refresh of {table.name} was ended by {limit}; nothing of it was kept",
                 hint=f"raise {limit} for the role of the sidecar",
@@ -158,12 +150,15 @@ def unfollowable_values() -> Iterator[None]:
         # the failing row may be one that a join drops before PostgreSQL would evaluate the expression
         raise Unfollowable(f"a value fails while it is read ({type(error).__name__})") from error
     except SparkFailed as error:
-        if MORE_THAN_ONE_ROW in error.message:
-            # PostgreSQL evaluates a subquery only for rows that conditions, joins and limits keep
-            raise Unfollowable(MORE_THAN_ONE_ROW) from error
-        sign = next((sign for sign in _TOO_LARGE if sign in error.message), None)
-        if sign is not None:
-            raise Unfollowable(f"a value is too large for Spark ({sign})") from error
-        if any(sign in error.message for sign in _OUT_OF_MEMORY):
-            raise Unfollowable("Spark had too little memory for it") from error
-        raise
+        match error.cause:
+            case SparkCause.MORE_THAN_ONE_ROW:
+                # PostgreSQL evaluates a subquery only for rows that conditions, joins and limits keep
+                raise Unfollowable(MORE_THAN_ONE_ROW) from error
+            case SparkCause.VALUE_TOO_LARGE:
+                raise Unfollowable(f"a value is too large for Spark ({error.condition})") from error
+            case SparkCause.OUT_OF_MEMORY:
+                raise Unfollowable("Spark had too little memory for it") from error
+            case None:
+                raise
+            case _:
+                assert_never(error.cause)

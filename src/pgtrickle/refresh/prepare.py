@@ -20,8 +20,10 @@ from pgtrickle.model.errors import (
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import Status, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.locking import SHORT_LOCKS, is_contention
 from pgtrickle.refresh.compilation import Compilation, CompiledTable
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.faults import AGAIN
 from pgtrickle.refresh.outcome import Failure, failure_of
 from pgtrickle.refresh.source_copies import compare_sources
 
@@ -88,11 +90,18 @@ def prepare(engine: Engine, table_id: StreamTableId) -> CompiledTable:
             engine.forget(table_id)
         if engine.last_compilation(table_id) is None or table.ground_error is not None:
             table = _settle(engine, connection, table)
+        # PostgreSQL locks what it analyses, and another session can hold a source for any length of time
+        connection.execute(SHORT_LOCKS)
         _require_triggers(table)
         if unreadable := untrusted_reads(connection, [table_id]):
             # PostgreSQL evaluates constants while it parses a query, and that can run code
             raise unreadable[table_id]
-        found = engine.compilation(connection, table)
+        try:
+            found = engine.compilation(connection, table)
+        except DatabaseError as error:
+            if not is_contention(error):
+                raise
+            raise Busy(f"a source of {table.name} is locked by another session", hint=AGAIN) from error
         if not _is_recorded(table, found):
             set_compiled(
                 connection, table_id, found.effective_mode, found.reason, follows_clock=found.follows_clock

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
-from pgtrickle.model.durations import spelled
+from pgtrickle.model.durations import duration_text
 from pgtrickle.model.errors import RefreshTimedOut, VerifyTimedOut
 from pgtrickle.model.stream_table import StreamTable
 from pgtrickle.pipeline.supply import SparkSupply
@@ -58,7 +58,7 @@ class Timeout:
         """The error of a refresh past its limit."""
         names = ", ".join(str(table.name) for table in self.tables) or "stream tables"
         return RefreshTimedOut(
-            f"the refresh of {names} did not finish within {spelled(self.seconds or 0.0)};"
+            f"the refresh of {names} did not finish within {duration_text(self.seconds or 0.0)};"
             f" it was {self.doing}, and was cancelled",
             hint="nothing of it was kept; if it needs that long, raise refresh_timeout of the stream table,"
             " or --refresh-timeout of the sidecar",
@@ -76,8 +76,8 @@ class ComparisonTimeout(Timeout):
         """The error of a comparison past its limit."""
         names = ", ".join(str(table.name) for table in self.tables)
         return VerifyTimedOut(
-            f"the comparison of {names} with its query did not finish within {spelled(self.seconds or 0.0)};"
-            f" it was {self.doing}, and was cancelled",
+            f"the comparison of {names} with its query did not finish within"
+            f" {duration_text(self.seconds or 0.0)}; it was {self.doing}, and was cancelled",
             hint="nothing was changed; if it needs that long, allow more: pgtrickle verify --timeout, or"
             " verify(timeout=...) in Python; 0 is any",
         )

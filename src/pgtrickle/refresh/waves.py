@@ -20,7 +20,7 @@ from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, Status, StreamTable
-from pgtrickle.postgres.preparing import prepared_statements
+from pgtrickle.postgres.prepared_statements import prepared_statements
 from pgtrickle.refresh.claim import Claim
 from pgtrickle.refresh.compilation import CompiledTable
 from pgtrickle.refresh.decide.action import Step, plan_step, required_action

@@ -48,7 +48,7 @@ from pgtrickle.plan.properties import (
     reads_holding,
     row_key,
 )
-from pgtrickle.plan.rules import RULES, Kind
+from pgtrickle.plan.rules import RULES, RuleKind
 from pgtrickle.plan.rules.needs import EVERYTHING
 from pgtrickle.plan.rules.rule import READ_TO_THE_END, EarlyStop, Rule
 from tests.laws.parts import Names, call, expression, scan
@@ -150,6 +150,25 @@ def _has_spark_sql(op: Operator) -> bool:
     return True
 
 
+def _restricted(op: Operator, condition: Expression) -> Operator:
+    return Filter(op, condition)
+
+
+def _is_pushed(op: Operator) -> bool:
+    """A condition that moves below an operator leaves its columns as they are, or stays above."""
+    pushed = RULES[type(op)].push(op, _condition_on(op), _restricted)
+    return pushed is None or pushed.columns == op.columns
+
+
+def _is_tightened(op: Operator) -> bool:
+    tightened = RULES[type(op)].tighten(op, _condition_on(op), lambda below, condition: below)
+    return tightened.names == op.names
+
+
+def _condition_on(op: Operator) -> Expression:
+    return expression(f'"{_named_columns(op)[0]}" = 1')
+
+
 def _has_groups(op: Operator) -> bool:
     groups = RULES[type(op)].groups(op)
     return groups is None or groups.names <= op.names
@@ -163,7 +182,7 @@ def _stops(op: Operator) -> bool:
 
 QUESTIONS: Mapping[str, Callable[[Any], bool]] = {
     "label": lambda op: bool(RULES[type(op)].label(op)),
-    "kind": lambda op: isinstance(kind_of(op), Kind),
+    "kind": lambda op: isinstance(kind_of(op), RuleKind),
     "bind": _is_bound,
     "spark_sql": _has_spark_sql,
     "obstacle": lambda op: isinstance(RULES[type(op)].obstacle(op), str | None),
@@ -176,6 +195,8 @@ QUESTIONS: Mapping[str, Callable[[Any], bool]] = {
     "row_key": lambda op: set(row_key(op) or ()) <= op.names,
     "groups": _has_groups,
     "prune": _is_pruned,
+    "push": _is_pushed,
+    "tighten": _is_tightened,
     "expressions": lambda op: all(isinstance(e, Expression) for e in RULES[type(op)].expressions(op)),
     "spark_expressions": lambda op: all(
         isinstance(text, str) for text in RULES[type(op)].spark_expressions(op)

@@ -1,5 +1,5 @@
 -- rows_to_load: the planner's estimate of the rows in all tables that the stream table `name` reads;
--- null if it has been loaded already, or if a table was never analysed.
+-- null if the stream table is loaded already, or if a table was never analysed.
 select case when bool_and(c.reltuples >= 0) then sum(c.reltuples)::bigint end
 from pgtrickle.stream_tables_info i
 join pgtrickle.pgt_dependencies d on d.pgt_id = i.pgt_id and d.source_type in ('table', 'stream_table')

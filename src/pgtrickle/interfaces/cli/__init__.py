@@ -8,9 +8,9 @@ from pgtrickle.interfaces.cli.secrecy import hide_dsn
 
 
 def main() -> None:
-    """Run the command that was typed, and end with its exit code."""
+    """Run the command in the arguments and exit with its code."""
     hide_dsn()
-    # imported here, so that a password in the arguments is hidden as soon as can be
+    # imported here, so that a password in the arguments is hidden as early as possible
     from pgtrickle.interfaces.cli.application import run
 
     sys.exit(run(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The commands of `pgtrickle`, in the order in which people meet them."""
+"""The commands of `pgtrickle`, in the order in which users meet them."""
 
 from __future__ import annotations
 
@@ -11,51 +11,58 @@ import typer
 
 from pgtrickle import __version__
 from pgtrickle.interfaces.cli import (
-    caching,
-    controlling,
-    defining,
-    looking,
-    refreshing,
-    repairing,
-    serving,
-    telling,
+    alter,
+    clear_caches,
+    create,
+    drain,
+    drop,
+    explain,
+    gate,
+    install,
+    refresh,
+    repair,
+    resume,
+    sql,
+    status,
+    verify,
 )
-from pgtrickle.interfaces.cli.failures import Failed, reported
+from pgtrickle.interfaces.cli import run as run_command
+from pgtrickle.interfaces.cli.error_reporting import CommandFailed, report_errors
 
 COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
-    ("install", defining.install),
-    ("create", defining.create),
-    ("run", serving.run),
-    ("list", looking.list_all),
-    ("status", looking.status),
-    ("history", looking.history),
-    ("sidecars", looking.sidecars),
-    ("refresh", refreshing.refresh),
-    ("explain", refreshing.explain),
-    ("verify", refreshing.verify),
-    ("alter", defining.alter),
-    ("sql", telling.sql),
-    ("resume", defining.resume),
-    ("repair", repairing.repair),
-    ("gate", controlling.gate),
-    ("ungate", controlling.ungate),
-    ("drain", controlling.drain),
-    ("undrain", controlling.undrain),
-    ("drop", defining.drop),
-    ("clear-caches", caching.clear_caches),
-    ("uninstall", defining.uninstall),
+    ("install", install.install),
+    ("create", create.create),
+    ("run", run_command.run),
+    ("list", status.list_stream_tables),
+    ("status", status.status),
+    ("history", status.history),
+    ("sidecars", status.sidecars),
+    ("refresh", refresh.refresh),
+    ("explain", explain.explain),
+    ("verify", verify.verify),
+    ("alter", alter.alter),
+    ("sql", sql.sql),
+    ("resume", resume.resume),
+    ("repair", repair.repair),
+    ("gate", gate.gate),
+    ("ungate", gate.ungate),
+    ("drain", drain.drain),
+    ("undrain", drain.undrain),
+    ("drop", drop.drop),
+    ("clear-caches", clear_caches.clear_caches),
+    ("uninstall", install.uninstall),
 )
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; returns the exit code."""
+    """Run one command line and return its exit code."""
     try:
-        with reported(is_debugging="--debug" in arguments):
-            # the parser gives back the code of an exit that a command asked for
-            asked = _application()(args=list(arguments), prog_name="pgtrickle", standalone_mode=False)
-            return int(asked or 0)
-    except Failed as failed:
-        return failed.exit_code
+        with report_errors(is_debugging="--debug" in arguments):
+            # typer returns the exit code that a command asked for
+            code = _application()(args=list(arguments), prog_name="pgtrickle", standalone_mode=False)
+            return int(code or 0)
+    except CommandFailed as failure:
+        return failure.exit_code
 
 
 def _application() -> typer.Typer:
@@ -71,8 +78,8 @@ def _application() -> typer.Typer:
     return application
 
 
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
+def _print_version(is_given: bool) -> None:
+    if is_given:
         print(f"pgtrickle {__version__}")
         raise typer.Exit
 
@@ -87,9 +94,9 @@ def _root(
 
     Start with `pgtrickle install`, define with `pgtrickle create`, and keep `pgtrickle run` running.
     """
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, _exit)
 
 
-def _end(*_: object) -> NoReturn:
-    # as an exception, so that Spark and its files go on the way out
+def _exit(*_: object) -> NoReturn:
+    # raise, so that the way out stops Spark and removes its files
     sys.exit(128 + signal.SIGTERM)

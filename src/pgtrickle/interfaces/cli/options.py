@@ -1,4 +1,4 @@
-"""Options and arguments that several commands have, made from the tables of settings and of options."""
+"""Options and arguments that several commands share, made from the tables of settings and options."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Annotated, Any, TypeAlias
 
 from typer import Argument, Option
 
+from pgtrickle.commands.define import Options
 from pgtrickle.model import settings
 from pgtrickle.model.options import BY_NAME
 from pgtrickle.model.settings import Pooling, Setting, SparkPath
 
 
 def setting_option(setting: Setting[Any]) -> Any:
-    """The option of the command line for a setting."""
+    """The command-line option of a setting."""
     return Option(
         setting.option,
         envvar=setting.variable,
@@ -25,10 +26,15 @@ def setting_option(setting: Setting[Any]) -> Any:
 
 
 def table_option(name: str) -> Any:
-    """The option of the command line for an option of a stream table."""
+    """The command-line option for an option of a stream table."""
     option = BY_NAME[name]
     short = {"schedule": ("-s",), "refresh_mode": ("-m",)}.get(name, ())
     return Option(option.cli_flag, *short, show_default=False, help=option.help)
+
+
+def given_options(**options: str | bool | None) -> Options:
+    """The options that were given. The others keep their value, or get their default."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 Dsn: TypeAlias = Annotated[str, setting_option(settings.DSN)]
@@ -65,6 +71,9 @@ Name: TypeAlias = Annotated[
         show_default=False,
         help="The stream table, written as in SQL: sales, shop.sales, '\"Sales 2025\"'.",
     ),
+]
+OneOrAll: TypeAlias = Annotated[
+    str | None, Argument(show_default=False, help="One stream table; without it, all.")
 ]
 Query: TypeAlias = Annotated[
     str | None, Option("--query", "-q", show_default=False, help="The query it follows: one SELECT.")

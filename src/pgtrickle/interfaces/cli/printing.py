@@ -1,4 +1,4 @@
-"""Prints values: as tables and sentences for people, as JSON for programs."""
+"""Prints values: tables and sentences for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from rich.console import Console
 from pgtrickle.model.names import RelationName
 
 _WIDE = 400
-"""Columns where there is no terminal: whoever reads the text next should get all of it."""
+"""Width without a terminal: wide enough that a program reading the output gets all of the text."""
 
 
 def output() -> Console:
-    """Standard output: what was asked for, and nothing else."""
+    """Standard output, for the result of the command only."""
     return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else _WIDE)
 
 
 def errors() -> Console:
-    """Standard error: what went wrong, and what is going on."""
+    """Standard error, for errors and progress."""
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def warn(sentence: str) -> None:
-    """A sentence beside what was asked for."""
+    """Print a warning to standard error."""
     errors().print(sentence, style="yellow", soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """The value as indented JSON; keys are the names of its fields, and stay."""
-    sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n")
+    """Print a value as indented JSON. Its keys are the field names, which are a stable interface."""
+    sys.stdout.write(json.dumps(json_value(value), indent=2, ensure_ascii=False) + "\n")
 
 
 def print_json_line(value: Any) -> None:
-    """The value as one line of JSON, at once, for whoever follows."""
-    sys.stdout.write(json.dumps(plain(value), ensure_ascii=False) + "\n")
+    """Print a value as one line of JSON and flush it, for programs that follow the output."""
+    sys.stdout.write(json.dumps(json_value(value), ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 
-def plain(value: Any) -> Any:
-    """The value in what JSON has."""
+def json_value(value: Any) -> Any:
+    """The value as JSON types."""
     match value:
         case RelationName():
             return str(value)
@@ -54,17 +54,17 @@ def plain(value: Any) -> Any:
         case datetime():
             return value.isoformat()
         case dict():
-            return {key: plain(part) for key, part in value.items()}
+            return {key: json_value(part) for key, part in value.items()}
         case list() | tuple():
-            return [plain(part) for part in value]
+            return [json_value(part) for part in value]
         case _ if dataclasses.is_dataclass(value):
-            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+            return {field.name: json_value(getattr(value, field.name)) for field in dataclasses.fields(value)}
         case _:
             return value
 
 
 def say(sentences: Iterable[str]) -> None:
-    """Sentences, one on a line."""
+    """Print sentences, one per line."""
     console = output()
     for sentence in sentences:
         console.print(sentence, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""A moving line on the terminal while something takes long; silent where there is no terminal."""
+"""A progress line on the terminal; it prints nothing without a terminal."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from pgtrickle.commands.progress import Copied, rows_to_load
+from pgtrickle.commands.load_progress import CopyProgress, rows_to_load
+from pgtrickle.interfaces.cli.formatting import count
 from pgtrickle.interfaces.cli.printing import errors
-from pgtrickle.interfaces.cli.words import count
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.postgres.connection import DatabaseError, connect
 
-_EVERY_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 
-class Waiting:
-    """Shows what is being done and for how long; of a load also the rows, as PostgreSQL counts them."""
+class ProgressLine:
+    """Shows the current step and its duration, and for a load the rows that PostgreSQL has copied."""
 
     def __init__(self, step: str, dsn: str = "", loading: str | None = None) -> None:
         self._console = errors()
@@ -54,20 +54,20 @@ class Waiting:
             self._progress.stop()
 
     def step(self, description: str) -> None:
-        """Say what is being done now."""
+        """Show a new step."""
         self._progress.update(self._task, description=description)
 
     def _watch(self) -> None:
-        # a line of progress is worth no error
+        # an error here must not fail the command
         with suppress(PgTrickleError, DatabaseError), connect(self._dsn, autocommit=True) as connection:
             total = rows_to_load(connection, self._loading or "")
-            copied = Copied()
-            while not self._done.wait(_EVERY_SECONDS):
-                copied.look(connection)
+            copied = CopyProgress()
+            while not self._done.wait(_POLL_SECONDS):
+                copied.poll(connection)
                 self._show(copied, total)
 
-    def _show(self, copied: Copied, total: int | None) -> None:
-        """The bar fills while rows are read; between reading and writing nobody counts, so it only moves."""
+    def _show(self, copied: CopyProgress, total: int | None) -> None:
+        """Update the bar. It fills while rows are read and pulses afterwards, when no count is available."""
         read = count(copied.read)
         rows = f"{read} of about {count(total)} rows read" if total else f"{read} rows read"
         if copied.staged:

@@ -1,4 +1,4 @@
-"""What stream tables look like on a screen."""
+"""Tables for the terminal: definitions, statuses, history, sidecars."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgtrickle.commands.look import PastRefresh, Sidecar, Standing
-from pgtrickle.interfaces.cli import words
-from pgtrickle.model.durations import spelled
+from pgtrickle.commands.status import PastRefresh, Sidecar, StreamTableStatus
+from pgtrickle.interfaces.cli import formatting
+from pgtrickle.model.durations import duration_text
 from pgtrickle.model.stream_table import Status
 
 
-def definitions(tables: Sequence[Standing]) -> RenderableType:
-    """All stream tables: what was asked for."""
+def definitions(tables: Sequence[StreamTableStatus]) -> RenderableType:
+    """The definitions of all stream tables."""
     if not tables:
         return Text('No stream tables yet. Create one: pgtrickle create NAME --query "select …"')
     screen = _table("stream table", "status", "schedule", "mode", "reads", "owner")
     for table in tables:
         screen.add_row(
             Text(str(table.name)),
-            words.status(table.status),
-            Text(words.schedule(table)),
-            Text(words.mode(table)),
+            formatting.status(table.status),
+            Text(formatting.schedule(table)),
+            Text(formatting.mode(table)),
             Text(", ".join(table.sources)),
             Text(table.owner),
         )
     return Group(screen, *_waits(tables))
 
 
-def standings(tables: Sequence[Standing]) -> RenderableType:
-    """All stream tables: how they fare; below, what is wrong with those that fail."""
+def statuses(tables: Sequence[StreamTableStatus]) -> RenderableType:
+    """The status of all stream tables, followed by the errors of those that fail."""
     if not tables:
         return definitions(tables)
     screen = _table("stream table", "status", "data as of", "waiting", "schedule", "mode", "last refresh")
@@ -42,34 +42,34 @@ def standings(tables: Sequence[Standing]) -> RenderableType:
     for table in tables:
         screen.add_row(
             Text(str(table.name)),
-            words.status(table.status),
+            formatting.status(table.status),
             Text(_freshness(table)),
-            Text(words.count(table.pending_changes)),
-            Text(words.schedule(table)),
-            Text(words.mode(table)),
+            Text(formatting.count(table.pending_changes)),
+            Text(formatting.schedule(table)),
+            Text(formatting.mode(table)),
             Text(_last_refresh(table)),
         )
     notes = [*_waits(tables), *(note for table in tables for note in _notes(table))]
     return Group(screen, *notes)
 
 
-def standing(table: Standing) -> RenderableType:
-    """One stream table, everything about it."""
+def status(table: StreamTableStatus) -> RenderableType:
+    """Everything about one stream table."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
     rows: list[tuple[str, str | Text]] = [
         ("stream table", Text(str(table.name), style="bold")),
-        ("status", words.status(table.status)),
+        ("status", formatting.status(table.status)),
         ("data as of", _freshness(table) + _at(table)),
-        ("waiting", f"{words.count(table.pending_changes)} captured change rows"),
-        ("schedule", words.schedule(table)),
-        ("mode", words.mode(table)),
+        ("waiting", f"{formatting.count(table.pending_changes)} captured change rows"),
+        ("schedule", formatting.schedule(table)),
+        ("mode", formatting.mode(table)),
     ]
     if table.downgrade_reason:
         rows.append(("why FULL", table.downgrade_reason))
     if table.refresh_timeout is not None:
-        limit = spelled(table.refresh_timeout) if table.refresh_timeout else "none"
+        limit = duration_text(table.refresh_timeout) if table.refresh_timeout else "none"
         rows.append(("refresh timeout", Text(limit)))
     if table.waits:
         rows.append(("waits", Text(table.waits, style="yellow")))
@@ -79,7 +79,7 @@ def standing(table: Standing) -> RenderableType:
     if table.last_error:
         rows.append(("last error", Text(_one_line(table.last_error), style="red")))
         rows.append(
-            ("failures", f"{table.consecutive_errors} in a row; next try {words.moment(table.retry_at)}")
+            ("failures", f"{table.consecutive_errors} in a row; next try {formatting.moment(table.retry_at)}")
         )
     rows += [("reads", ", ".join(table.sources)), ("owner", table.owner), ("query", table.query.strip())]
     for label, value in rows:
@@ -98,11 +98,11 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
         screen.columns[column].justify = "right"
     for past in refreshes:
         screen.add_row(
-            words.moment(past.started_at),
+            formatting.moment(past.started_at),
             Text(past.action.value if not past.error else f"{past.action.value} failed"),
-            words.count(past.rows_inserted),
-            words.count(past.rows_deleted),
-            words.milliseconds(past.milliseconds),
+            formatting.count(past.rows_inserted),
+            formatting.count(past.rows_deleted),
+            formatting.milliseconds(past.milliseconds),
             Text(_one_line(past.error), style="red") if past.error else Text(past.reason or ""),
             Text(past.initiated_by),
         )
@@ -110,42 +110,44 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
 
 
 def sidecars(serving: Sequence[Sidecar]) -> RenderableType:
-    """The processes that serve a database."""
+    """The sidecars of a database."""
     if not serving:
         return Text("No sidecar serves this database. Start one: pgtrickle run")
     numbers = ("workers busy", "queued", "behind", "a look takes", "at most", "refreshes", "failures")
     screen = _table("sidecar", "since", *numbers, "in place")
     for column in range(2, 2 + len(numbers)):
         screen.columns[column].justify = "right"
-    for one in serving:
-        place = Text(f"{one.host}, process {one.process}")
-        if not one.is_alive:
-            place.append(f", silent since {words.moment(one.seen_at)}", style="red")
+    for sidecar in serving:
+        place = Text(f"{sidecar.host}, process {sidecar.process}")
+        if not sidecar.is_alive:
+            place.append(f", silent since {formatting.moment(sidecar.seen_at)}", style="red")
         screen.add_row(
             place,
-            words.moment(one.started_at),
-            f"{one.busy} of {one.workers}",
-            words.count(one.queued),
-            words.count(one.behind),
-            words.milliseconds(one.tick_milliseconds),
-            words.milliseconds(one.slowest_tick_milliseconds),
-            words.count(one.refreshes),
-            words.count(one.failures),
-            _in_place(one).partition(",")[0],
+            formatting.moment(sidecar.started_at),
+            f"{sidecar.busy} of {sidecar.workers}",
+            formatting.count(sidecar.queued),
+            formatting.count(sidecar.behind),
+            formatting.milliseconds(sidecar.tick_milliseconds),
+            formatting.milliseconds(sidecar.slowest_tick_milliseconds),
+            formatting.count(sidecar.refreshes),
+            formatting.count(sidecar.failures),
+            _in_place(sidecar).partition(",")[0],
         )
     reasons = [
         Text(
-            f"{one.host}, process {one.process}: small changes computed in place: {_in_place(one)}", "yellow"
+            f"{sidecar.host}, process {sidecar.process}:"
+            f" small changes computed in place: {_in_place(sidecar)}",
+            "yellow",
         )
-        for one in serving
-        if _in_place(one).startswith("no,")
+        for sidecar in serving
+        if _in_place(sidecar).startswith("no,")
     ]
     return Group(screen, *reasons)
 
 
-def _in_place(one: Sidecar) -> str:
-    """Whether small changes are computed in the driver: yes, no with the reason, or not known yet."""
-    return str(one.vitals.get("in_place") or "not known yet")
+def _in_place(sidecar: Sidecar) -> str:
+    """Whether Spark computes small changes in the driver: yes, no with the reason, or not known yet."""
+    return str(sidecar.vitals.get("in_place") or "not known yet")
 
 
 def _table(*headers: str) -> Table:
@@ -156,24 +158,24 @@ def _table(*headers: str) -> Table:
     return screen
 
 
-def _freshness(table: Standing) -> str:
+def _freshness(table: StreamTableStatus) -> str:
     if not table.is_populated or table.staleness_seconds is None:
         return "not loaded yet"
-    return f"{words.age(table.staleness_seconds)} ago"
+    return f"{formatting.age(table.staleness_seconds)} ago"
 
 
-def _at(table: Standing) -> str:
-    return f" ({words.moment(table.data_timestamp)})" if table.data_timestamp else ""
+def _at(table: StreamTableStatus) -> str:
+    return f" ({formatting.moment(table.data_timestamp)})" if table.data_timestamp else ""
 
 
-def _last_refresh(table: Standing) -> str:
+def _last_refresh(table: StreamTableStatus) -> str:
     if table.last_action is None:
         return "none yet"
-    return f"{table.last_action.value}, {words.milliseconds(table.last_milliseconds)}"
+    return f"{table.last_action.value}, {formatting.milliseconds(table.last_milliseconds)}"
 
 
-def _waits(tables: Sequence[Standing]) -> list[RenderableType]:
-    """What stream tables wait for, once for all that wait for the same."""
+def _waits(tables: Sequence[StreamTableStatus]) -> list[RenderableType]:
+    """What stream tables wait for, one line per reason."""
     waiting: dict[str, list[str]] = {}
     for table in tables:
         if table.waits:
@@ -188,7 +190,7 @@ def _waits(tables: Sequence[Standing]) -> list[RenderableType]:
     ]
 
 
-def _notes(table: Standing) -> list[RenderableType]:
+def _notes(table: StreamTableStatus) -> list[RenderableType]:
     notes: list[RenderableType] = []
     if table.downgrade_reason:
         notes.append(_note(table, "FULL because", table.downgrade_reason, ""))
@@ -199,12 +201,13 @@ def _notes(table: Standing) -> list[RenderableType]:
     return notes
 
 
-def _repairs(table: Standing) -> str:
-    when = words.moment(table.last_repair_at)
-    return f"{words.count(table.repairs)}, the last at {when}; pgtrickle.repairs('{table.name}') has the rows"
+def _repairs(table: StreamTableStatus) -> str:
+    when = formatting.moment(table.last_repair_at)
+    count = formatting.count(table.repairs)
+    return f"{count}, the last at {when}; pgtrickle.repairs('{table.name}') has the rows"
 
 
-def _note(table: Standing, label: str, text: str, style: str) -> RenderableType:
+def _note(table: StreamTableStatus, label: str, text: str, style: str) -> RenderableType:
     return Text.assemble((str(table.name), "bold"), f": {label} ", (_one_line(text), style))
 
 

@@ -1,4 +1,4 @@
-"""Keeps connection strings out of the process list, where everybody could read a password."""
+"""Keeps connection strings out of the process list, where every user could read a password."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _VARIABLES: Final = {setting.option: setting.variable for setting in (DSN, LISTE
 
 
 def hide_dsn() -> None:
-    """Begin again without addresses in the arguments: they move to the environment, which is private."""
+    """Restart the process with connection strings moved from the arguments to the private environment."""
     arguments, found = without_dsn(sys.argv[1:])
     if not found:
         return
@@ -23,7 +23,7 @@ def hide_dsn() -> None:
 
 
 def without_dsn(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The arguments without `--dsn VALUE` or `--dsn=VALUE`, and the values by the variable for each."""
+    """The arguments without `--dsn VALUE` or `--dsn=VALUE`, and the values by environment variable."""
     kept: list[str] = []
     found: dict[str, str] = {}
     remaining = iter(arguments)
@@ -39,7 +39,7 @@ def without_dsn(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         else:
             given = next(remaining, None)
             if given is None:
-                # left for the parser, which says what is missing
+                # left for typer, which reports the missing value
                 kept.append(argument)
             else:
                 found[variable] = given

@@ -1,1 +1,1 @@
-"""Statements about stream tables, written like SQL: read here, run through the commands of the CLI."""
+"""Statements about stream tables, written like SQL: parsed here and executed by the commands."""

@@ -19,7 +19,7 @@ ALTER: Final[Mapping[str, TableOption]] = {option.name: option for option in ON_
 
 
 def known_option(allowed: Mapping[str, TableOption], name: str, place: str) -> TableOption:
-    """The option of that name; refused if there is none."""
+    """The option of that name; raise if there is none."""
     if name not in allowed:
         near = get_close_matches(name, allowed, n=1)
         hint = f"do you mean {near[0]}?" if near else f"there are: {', '.join(allowed)}"
@@ -28,7 +28,7 @@ def known_option(allowed: Mapping[str, TableOption], name: str, place: str) -> T
 
 
 def read_value(option: TableOption, given: str | None, place: str) -> Value:
-    """The value of an option as it is written, None for null; refused if it is not one."""
+    """The value of an option from its text, None for null; raise if the option does not take it."""
     try:
         return _read(option, given)
     except ValueError as wrong:
@@ -45,7 +45,7 @@ def _read(option: TableOption, given: str | None) -> Value:
         case Form.SCHEDULE:
             return _schedule(given)
         case Form.TIMEOUT:
-            # PostgreSQL reads it
+            # PostgreSQL parses it
             return "default" if given is None else given
         case _:
             assert_never(option.form)

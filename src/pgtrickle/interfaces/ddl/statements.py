@@ -1,4 +1,4 @@
-"""What can be said of stream tables, as values."""
+"""The statements about stream tables, as values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Create:
     name: str
     query: str
     options: Mapping[str, Value] = field(default_factory=dict)
-    only_if_new: bool = False
-    replaces: bool = False
+    if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Drop:
     """DROP STREAM TABLE [IF EXISTS] name [CASCADE]."""
 
     name: str
-    only_if_there: bool = False
-    cascades: bool = False
+    if_exists: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ Statement = Create | Alter | Drop | Refresh
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A statement, and where in the text it begins."""
+class PlacedStatement:
+    """A statement and the place in the text where it begins."""
 
     statement: Statement
     place: str

@@ -1,4 +1,4 @@
-"""A text of SQL in its tokens, as PostgreSQL would cut it: quotes, dollar quotes, nested comments."""
+"""Splits SQL into tokens as PostgreSQL does: quotes, dollar quotes, nested comments."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Final
 from pgtrickle.model.errors import BadStatement
 
 
-class Kind(Enum):
-    """What a token is."""
+class TokenKind(Enum):
+    """The kind of a token."""
 
     WORD = auto()
     QUOTED = auto()
@@ -26,18 +26,18 @@ class Kind(Enum):
 class Token:
     """A piece of the text, from `start` up to `end`."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
 
     def is_word(self, word: str) -> bool:
-        """Whether it is this keyword, in any case."""
-        return self.kind is Kind.WORD and self.text.lower() == word
+        """Whether it is this keyword, in upper or lower case."""
+        return self.kind is TokenKind.WORD and self.text.lower() == word
 
     def is_sign(self, sign: str) -> bool:
         """Whether it is this sign."""
-        return self.kind is Kind.SIGN and self.text == sign
+        return self.kind is TokenKind.SIGN and self.text == sign
 
 
 _BLANK: Final = re.compile(r"\s+|--[^\n\r]*")
@@ -51,7 +51,7 @@ _OPENED: Final = re.compile(r"(?:[A-Za-z]|[Uu]&)?(['\"])")
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens of the text without blanks and comments, and at last one that is the end."""
+    """The tokens of the text without blanks and comments, followed by an END token."""
     at = 0
     while at < len(text):
         if blank := _BLANK.match(text, at):
@@ -62,35 +62,37 @@ def tokens(text: str) -> Iterator[Token]:
             token = _token(text, at)
             yield token
             at = token.end
-    yield Token(Kind.END, "", len(text), len(text))
+    yield Token(TokenKind.END, "", len(text), len(text))
 
 
 def place(text: str, at: int) -> str:
-    """Where a character is, as people count."""
+    """The line and column of a character, counted from 1."""
     return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
 
 
 def _token(text: str, at: int) -> Token:
     for kind, pattern in (
-        (Kind.STRING, _ESCAPE_STRING),
-        (Kind.STRING, _PLAIN_STRING),
-        (Kind.QUOTED, _QUOTED),
+        (TokenKind.STRING, _ESCAPE_STRING),
+        (TokenKind.STRING, _PLAIN_STRING),
+        (TokenKind.QUOTED, _QUOTED),
     ):
         if match := pattern.match(text, at):
             return Token(kind, match.group(), at, match.end())
     if opened := _OPENED.match(text, at):
         what = "text" if opened.group(1) == "'" else "name"
-        raise _unfinished(text, at, what, f"close it with {opened.group(1)}")
+        raise _unterminated_error(text, at, what, f"close it with {opened.group(1)}")
     if dollar := _DOLLAR.match(text, at):
         closing = text.find(dollar.group(), dollar.end())
         if closing < 0:
-            raise _unfinished(text, at, "text", f"close it with {dollar.group()}")
-        return Token(Kind.STRING, text[at : closing + len(dollar.group())], at, closing + len(dollar.group()))
+            raise _unterminated_error(text, at, "text", f"close it with {dollar.group()}")
+        return Token(
+            TokenKind.STRING, text[at : closing + len(dollar.group())], at, closing + len(dollar.group())
+        )
     if word := _WORD.match(text, at):
-        return Token(Kind.WORD, word.group(), at, word.end())
+        return Token(TokenKind.WORD, word.group(), at, word.end())
     if number := _NUMBER.match(text, at):
-        return Token(Kind.NUMBER, number.group(), at, number.end())
-    return Token(Kind.SIGN, text[at], at, at + 1)
+        return Token(TokenKind.NUMBER, number.group(), at, number.end())
+    return Token(TokenKind.SIGN, text[at], at, at + 1)
 
 
 def _after_comment(text: str, start: int) -> int:
@@ -98,11 +100,11 @@ def _after_comment(text: str, start: int) -> int:
     while depth:
         found = re.compile(r"/\*|\*/").search(text, at)
         if found is None:
-            raise _unfinished(text, start, "comment", "close it with */")
+            raise _unterminated_error(text, start, "comment", "close it with */")
         depth += 1 if found.group() == "/*" else -1
         at = found.end()
     return at
 
 
-def _unfinished(text: str, at: int, what: str, hint: str) -> BadStatement:
+def _unterminated_error(text: str, at: int, what: str, hint: str) -> BadStatement:
     return BadStatement(f"{place(text, at)}: this {what} does not end", hint=hint)

@@ -1,1 +1,1 @@
-"""A demonstration: a small shop whose stream tables follow while customers keep buying."""
+"""The demonstration: stream tables that follow a small shop while customers keep buying."""

@@ -1,4 +1,4 @@
-"""`make demo`: an embedded PostgreSQL, a local Spark, a small shop, and its stream tables following live."""
+"""`make demo`: shows stream tables following a small shop, on an embedded PostgreSQL and a local Spark."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from pgtrickle.commands.look import standings_on
+from pgtrickle.commands.status import read_table_statuses
 from pgtrickle.embedded import embedded_server
-from pgtrickle.interfaces.cli.failures import Failed, reported
+from pgtrickle.interfaces.cli.error_reporting import CommandFailed, report_errors
 from pgtrickle.interfaces.cli.printing import output
-from pgtrickle.interfaces.connecting import connect
+from pgtrickle.interfaces.connect import connect
 from pgtrickle.interfaces.demo import screen
-from pgtrickle.interfaces.demo.board import Board, look
+from pgtrickle.interfaces.demo.observations import RefreshLog, read_overview
 from pgtrickle.interfaces.demo.shop import EXAMPLES, fill
 from pgtrickle.interfaces.demo.writer import Writer
 from pgtrickle.interfaces.python import Trickle
@@ -41,32 +41,32 @@ Seed = Annotated[int, typer.Option("--seed", help="Other numbers, other customer
 def demo(seconds: Seconds = None, seed: Seed = 1) -> None:
     """Show stream tables following a small shop, on a PostgreSQL and a Spark of its own."""
     with ExitStack() as stack:
-        trickle, dsn = _prepared(stack)
-        stop, board = threading.Event(), Board()
+        trickle, dsn = _prepare(stack)
+        stop, log = threading.Event(), RefreshLog()
         terminated = _stop_on_signals(stop)
         writer = Writer(dsn, stop, seed)
         connection = stack.enter_context(connect_to(dsn, autocommit=True, application_name="demo screen"))
-        with _sidecar(trickle, stop, board):
+        with _run_sidecar(trickle, stop, log):
             try:
                 with _step(f"Loading {len(EXAMPLES)} stream tables"):
                     _await_loaded(connection, stop)
                 writer.start()
-                _show(connection, board, writer, stop, seconds)
+                _show(connection, log, writer, stop, seconds)
             finally:
                 stop.set()
                 writer.join()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if terminated.is_set():
-            # whoever ends us may have ended Spark as well, so there is nothing to compare with
+            # the same signal may have ended Spark, so the comparison would fail
             raise typer.Exit(128 + signal.SIGTERM)
         if writer.failure is not None:
             raise writer.failure
-        if not _summarised(trickle, connection, board):
+        if not _summarise(trickle, connection, log):
             raise typer.Exit(1)
 
 
 def _stop_on_signals(stop: threading.Event) -> threading.Event:
-    """Stop at Ctrl-C and SIGTERM; the event that is given back tells of the latter."""
+    """Set `stop` at Ctrl-C and SIGTERM; the returned event is set at SIGTERM only."""
     terminated = threading.Event()
 
     def handle(number: int, _: object) -> None:
@@ -74,17 +74,17 @@ def _stop_on_signals(stop: threading.Event) -> threading.Event:
             terminated.set()
         stop.set()
 
-    # after Spark has started: it puts a handler of its own on SIGINT
+    # after Spark has started, because PySpark installs its own SIGINT handler
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
     return terminated
 
 
-def _prepared(stack: ExitStack) -> tuple[Trickle, str]:
-    """Everything started, filled and created; it all ends with the stack."""
+def _prepare(stack: ExitStack) -> tuple[Trickle, str]:
+    """Start the server and Spark, fill the shop and create the stream tables; the stack ends it all."""
     with _step("Starting PostgreSQL 18"):
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="pgtrickle-demo-"))
-        # PostgreSQL does not run as root, so its account must be able to get there
+        # PostgreSQL does not run as root, so its account must be able to enter the directory
         Path(directory).chmod(0o755)
         dsn = stack.enter_context(embedded_server(Path(directory)))
     with _step("Opening a shop"), connect_to(dsn) as connection:
@@ -114,13 +114,13 @@ def _step(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def _sidecar(trickle: Trickle, stop: threading.Event, board: Board) -> Iterator[None]:
-    """The sidecar in a thread of this process, until `stop` is set."""
+def _run_sidecar(trickle: Trickle, stop: threading.Event, log: RefreshLog) -> Iterator[None]:
+    """Run the sidecar in a thread until `stop` is set."""
     failures: list[BaseException] = []
 
     def serve() -> None:
         try:
-            trickle.run(stop, board.note)
+            trickle.run(stop, log.record)
         except BaseException as failure:
             failures.append(failure)
             stop.set()
@@ -137,22 +137,22 @@ def _sidecar(trickle: Trickle, stop: threading.Event, board: Board) -> Iterator[
 
 
 def _await_loaded(connection: Connection, stop: threading.Event) -> None:
-    """Wait until every stream table has had its first rows, or has failed to."""
-    while any(table.status is Status.INITIALIZING for table in standings_on(connection)):
+    """Wait until every stream table has been loaded or has failed."""
+    while any(table.status is Status.INITIALIZING for table in read_table_statuses(connection)):
         if stop.wait(_POLL_SECONDS):
             return
 
 
 def _show(
-    connection: Connection, board: Board, writer: Writer, stop: threading.Event, seconds: float | None
+    connection: Connection, log: RefreshLog, writer: Writer, stop: threading.Event, seconds: float | None
 ) -> None:
-    """Show what happens until it is stopped or the time is over."""
+    """Show the stream tables until `stop` is set or the time is up."""
     began = time.monotonic()
     end = began + seconds if seconds is not None else float("inf")
     console = output()
     if not console.is_terminal:
         while not stop.wait(min(_LINE_SECONDS, max(end - time.monotonic(), 0))):
-            text = screen.line(look(connection), board, writer.written, time.monotonic() - began)
+            text = screen.line(read_overview(connection), log, writer.written, time.monotonic() - began)
             print(text, flush=True)
             if time.monotonic() >= end:
                 return
@@ -160,13 +160,13 @@ def _show(
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as display:
         while not stop.wait(_REDRAW_SECONDS) and time.monotonic() < end:
             now = time.monotonic() - began
-            display.update(screen.live(look(connection), board, writer.written, now), refresh=True)
+            display.update(screen.live(read_overview(connection), log, writer.written, now), refresh=True)
 
 
-def _summarised(trickle: Trickle, connection: Connection, board: Board) -> bool:
-    """Compare every stream table with its query, and print it all; whether everything is right."""
+def _summarise(trickle: Trickle, connection: Connection, log: RefreshLog) -> bool:
+    """Compare every stream table with its query and print a summary; return whether all are equal."""
     verified: dict[str, bool] = {}
-    problems = [f"{name}: {error}" for name, error in board.errors]
+    problems = [f"{name}: {error}" for name, error in log.errors]
     for table in trickle.list():
         name = str(table.name)
         try:
@@ -176,7 +176,7 @@ def _summarised(trickle: Trickle, connection: Connection, board: Board) -> bool:
             problems.append(f"{name}: {error}")
     console = output()
     console.print()
-    console.print(screen.summary(look(connection), board, verified))
+    console.print(screen.summary(read_overview(connection), log, verified))
     for problem in problems:
         console.print(problem, style="red", soft_wrap=True)
     if not problems and all(verified.values()):
@@ -185,15 +185,15 @@ def _summarised(trickle: Trickle, connection: Connection, board: Board) -> bool:
 
 
 def main() -> int:
-    """Run the demonstration; returns the exit code."""
+    """Run the demonstration and return its exit code."""
     application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     application.command()(demo)
     try:
-        with reported(is_debugging=False):
-            # the parser gives back the code of an exit that a command asked for
+        with report_errors(is_debugging=False):
+            # typer returns the exit code that the command asked for
             return int(application(prog_name="demo", standalone_mode=False) or 0)
-    except Failed as failed:
-        return failed.exit_code
+    except CommandFailed as failure:
+        return failure.exit_code
 
 
 if __name__ == "__main__":

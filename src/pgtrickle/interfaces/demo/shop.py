@@ -11,7 +11,7 @@ from pgtrickle.postgres.statements import load
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A stream table of the demonstration, and what it is there to show."""
+    """A stream table of the demonstration and what it demonstrates."""
 
     name: str
     shows: str
@@ -77,9 +77,9 @@ SAMPLES: Final = (
     ("revenue_by_region", "select * from shop.revenue_by_region order by revenue desc limit 5"),
     ("best_sellers", "select * from shop.best_sellers order by revenue desc, name limit 5"),
 )
-"""What is shown of the stream tables themselves."""
+"""Queries for the rows that the screen shows."""
 
 
 def fill(connection: Connection) -> None:
-    """Create the shop with its first rows."""
+    """Create the tables of the shop and their first rows."""
     connection.execute(load("pgtrickle.interfaces.demo", "sql/shop.sql"))

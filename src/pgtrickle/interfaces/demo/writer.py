@@ -1,4 +1,4 @@
-"""Customers, as far as the database can tell: keeps changing the shop in transactions of all kinds."""
+"""Simulates customers: changes the shop in a stream of different transactions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 from pgtrickle.postgres.connection import Connection, connect
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 0.2
-_ROLLED_BACK = 0.05
+_ROLLBACK_CHANCE = 0.05
 
 
 @dataclass(slots=True)
-class Written:
-    """What the writer has committed so far."""
+class WriteCounts:
+    """How much the writer has written so far."""
 
     rows: int = 0
     transactions: int = 0
@@ -24,20 +24,20 @@ class Written:
 
 
 class Writer:
-    """Changes the shop from a thread of its own until `stop` is set; the same seed, the same changes."""
+    """Changes the shop in its own thread until `stop` is set. The same seed makes the same changes."""
 
     def __init__(self, dsn: str, stop: threading.Event, seed: int) -> None:
-        self.written = Written()
+        self.written = WriteCounts()
         self.failure: BaseException | None = None
         self._dsn, self._stop, self._random = dsn, stop, random.Random(seed)
         self._thread = threading.Thread(target=self._write, name="writer")
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start to write."""
         self._thread.start()
 
     def join(self) -> None:
-        """Wait for the last transaction."""
+        """Wait for the last transaction to end."""
         if self._thread.ident is not None:
             self._thread.join()
 
@@ -53,7 +53,7 @@ class Writer:
         kinds, weights = zip(*_CHANGES, strict=True)
         chosen = self._random.choices(kinds, weights, k=self._random.choice((1, 1, 1, 2, 4)))
         rows = sum(change(connection, self._random) for change in chosen)
-        if self._random.random() < _ROLLED_BACK:
+        if self._random.random() < _ROLLBACK_CHANCE:
             connection.rollback()
             self.written.rolled_back += 1
             return
@@ -119,4 +119,4 @@ _CHANGES: Final[tuple[tuple[Callable[[Connection, random.Random], int], int], ..
     (_reprice, 1),
     (_move, 2),
 )
-"""What may happen in a transaction, and how often relative to the rest."""
+"""The changes that a transaction can make, with their relative frequency."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from pgtrickle.model.errors import SparkFailed
+from pgtrickle.model.errors import SparkCause, SparkFailed
+from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 
 JOB_FAILED: Final = (PySparkException, Py4JJavaError)
 """The exceptions PySpark raises when a job fails. A cancelled job raises Py4J's own."""
@@ -24,13 +26,42 @@ _WORKER_LOST: Final = (
 )
 """Texts in an error that mean a Spark process or machine was lost, not that the program was wrong."""
 
+_CAUSES: Final[Mapping[str, SparkCause]] = {
+    MORE_THAN_ONE_ROW: SparkCause.MORE_THAN_ONE_ROW,
+    "ARITHMETIC_OVERFLOW": SparkCause.VALUE_TOO_LARGE,
+    "NUMERIC_VALUE_OUT_OF_RANGE": SparkCause.VALUE_TOO_LARGE,
+    "ArrowInvalid": SparkCause.VALUE_TOO_LARGE,
+    "DataError": SparkCause.VALUE_TOO_LARGE,
+    "DataException": SparkCause.VALUE_TOO_LARGE,
+    "OutOfMemoryError": SparkCause.OUT_OF_MEMORY,
+    "OutOfMemoryException": SparkCause.OUT_OF_MEMORY,
+    "UNABLE_TO_ACQUIRE_MEMORY": SparkCause.OUT_OF_MEMORY,
+}
+"""The conditions of Spark, and the exceptions of its JVM and its workers, that come from values."""
+
 
 def failed(failure: Exception) -> SparkFailed:
     """Our error for a failed job, with the last line of a worker's traceback or the first of the message."""
     lines = [line.strip() for line in text_of(failure).splitlines() if line.strip()]
     is_from_worker = any(line.startswith("Traceback") for line in lines)
     cause = lines[-1] if is_from_worker else lines[0] if lines else type(failure).__name__
-    return SparkFailed(f"a delta program failed in Spark: {cause}")
+    condition = _condition(failure, cause)
+    return SparkFailed(
+        f"a delta program failed in Spark: {cause}",
+        cause=_CAUSES[condition] if condition else None,
+        condition=condition,
+    )
+
+
+def _condition(failure: Exception, cause: str) -> str | None:
+    """The condition that Spark names; of an error in a task or a worker only the text has the name."""
+    try:
+        named = failure.getCondition() if isinstance(failure, PySparkException) else None
+    except Exception:
+        # the JVM that would tell may be gone
+        named = None
+    known = (named or "").partition(".")[0]
+    return known if known in _CAUSES else next((name for name in _CAUSES if name in cause), None)
 
 
 def text_of(failure: BaseException) -> str:

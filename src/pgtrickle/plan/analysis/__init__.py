@@ -1,1 +1,1 @@
-"""From canonical SQL to operators: names resolved, conditions placed, edge expressions settled."""
+"""From canonical SQL to operators: names resolved, conditions placed, edge expressions pushed."""

@@ -11,13 +11,13 @@ from pgtrickle.plan.aggregates import is_zero_over_no_rows
 from pgtrickle.plan.analysis.calls import Calls, require_known_over_no_rows
 from pgtrickle.plan.analysis.columns import result_column
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.functions_in import is_aggregate, is_grouping, window_parts
-from pgtrickle.plan.analysis.grouping_sets import Bits, counted
-from pgtrickle.plan.analysis.row_order import Delivered
-from pgtrickle.plan.analysis.scan_columns import Settler
+from pgtrickle.plan.analysis.function_kinds import is_aggregate, is_grouping, window_parts
+from pgtrickle.plan.analysis.grouping_sets import Bits, count_of_rows
+from pgtrickle.plan.analysis.row_order import RowOrder
+from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.operators import Aggregate, Column, GroupKey, Operator, Scan
 from pgtrickle.plan.properties import is_unique
 from pgtrickle.plan.refusals import refuse, refuse_correlation
@@ -36,21 +36,23 @@ class Grouping:
     """
 
     def __init__(
-        self, child: Operator, given: dict[str, Expression], order: Delivered, context: Context
+        self, child: Operator, given: dict[str, Expression], order: RowOrder, context: Context
     ) -> None:
         self._context = context
         self._names = child.names
         self._given = given
-        self._settler = Settler(context, child)
+        self._pushdown = ScanPushdown(context, child)
         self._keys: dict[str, GroupKey] = {}
         self._bits: dict[str, Bits] = {}
         self.determined = frozenset[str]()
-        self.calls = Calls(child, order, self._settler, context)
+        self.calls = Calls(child, order, self._pushdown, context)
 
     def operator(self) -> Aggregate:
-        """The aggregate with all that was collected."""
+        """The aggregate with the keys and calls collected so far."""
         keys, calls = tuple(self._keys.values()), self.calls.all
-        return Aggregate(self._settler.operator, keys, calls if keys or calls else (counted(self._context),))
+        return Aggregate(
+            self._pushdown.operator, keys, calls if keys or calls else (count_of_rows(self._context),)
+        )
 
     @property
     def bits(self) -> tuple[Bits, ...]:
@@ -63,14 +65,14 @@ class Grouping:
         if text not in self._keys:
             if not key.columns <= self._names:
                 raise refuse_correlation(f"grouping by {key}, which reads a surrounding query,")
-            settled = self._settler.in_spark(key)
-            result = result_column(self._context, str(key), settled, self._settler.operator)
-            self._keys[text] = GroupKey(result, settled)
+            pushed = self._pushdown.for_spark(key)
+            result = result_column(self._context, str(key), pushed, self._pushdown.operator)
+            self._keys[text] = GroupKey(result, pushed)
         return self._keys[text].column
 
-    def foresee(self, expressions: Iterable[Expression]) -> None:
+    def prefetch_types(self, expressions: Iterable[Expression]) -> None:
         """Ask at once for the types of all aggregates in these expressions of the block."""
-        self.calls.foresee(call for one in expressions for call in self._aggregates(one.node))
+        self.calls.prefetch_types(call for one in expressions for call in self._aggregates(one.node))
 
     def _aggregates(self, node: exp.Expr) -> Iterator[exp.Expr]:
         if not isinstance(node, exp.Window) and is_aggregate(node, self._context):
@@ -125,7 +127,7 @@ class Grouping:
             return True
         grouped = {key.expression.column for key in self._keys.values()} - {None}
         names = frozenset(name for name in grouped if name is not None)
-        scans = (part for part in self._settler.operator.walk() if isinstance(part, Scan))
+        scans = (part for part in self._pushdown.operator.walk() if isinstance(part, Scan))
         return any(name in scan.names and is_unique(scan, names & scan.names) for scan in scans)
 
     def over_nothing(self, expression: Expression) -> Expression:
@@ -144,4 +146,4 @@ class Grouping:
 
 
 def _text(node: exp.Expr) -> str:
-    return written(node.unnest())
+    return to_sql(node.unnest())

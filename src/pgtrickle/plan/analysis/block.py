@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.row_order import NO_ORDER, Delivered
+from pgtrickle.plan.analysis.row_order import NO_ORDER, RowOrder
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import Operator
@@ -33,7 +33,7 @@ class Block:
     correlated: tuple[Expression, ...] = ()
     is_total: bool = False
     condition: Expression | None = None
-    order: Delivered = NO_ORDER
+    order: RowOrder = NO_ORDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Domain:
 class Surroundings:
     """What a block finds around it: outer columns, WITH queries, and the analysis itself.
 
-    Nobody reads the rows of the `is_outermost` block in their order.
+    The order of the rows of the `is_outermost` block does not matter.
     """
 
     context: Context

@@ -12,11 +12,11 @@ from pgtrickle.plan.aggregates import EXACT, Operand, aggregate_of, exact_column
 from pgtrickle.plan.analysis.columns import is_exact, over_rows, result_column, type_over
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.order_in_calls import depends_on_order, in_order
-from pgtrickle.plan.analysis.row_order import NO_ORDER, Delivered, reading
-from pgtrickle.plan.analysis.scan_columns import Settler
+from pgtrickle.plan.analysis.row_order import NO_ORDER, RowOrder, items_over
+from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
 from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, is_integral
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.expressions.numerics import Numeric, numeric_of
 from pgtrickle.plan.operators import Call, Column, Operator
 from pgtrickle.plan.refusals import refuse, refuse_correlation
@@ -31,12 +31,12 @@ def require_known_over_no_rows(call: Call) -> None:
 class Calls:
     """The aggregate calls of one block, whose rows arrive in `order`."""
 
-    def __init__(self, child: Operator, order: Delivered, settler: Settler, context: Context) -> None:
+    def __init__(self, child: Operator, order: RowOrder, pushdown: ScanPushdown, context: Context) -> None:
         self._order = order
-        self._items = reading(order, child.names)
+        self._items = items_over(order, child.names)
         self._context = context
         self._raw = child
-        self._settler = settler
+        self._pushdown = pushdown
         self._calls: dict[str, Call] = {}
 
     @property
@@ -44,16 +44,16 @@ class Calls:
         """The calls so far."""
         return tuple(self._calls.values())
 
-    def foresee(self, calls: Iterable[exp.Expr]) -> None:
+    def prefetch_types(self, calls: Iterable[exp.Expr]) -> None:
         """Ask at once for the types of calls, and of what they aggregate."""
         found = [self._in_order(call) for call in calls if Expression(call).columns <= self._raw.names]
         arguments = [Expression(value) for node in found if (value := _value(node)) is not None]
-        wholes = [Expression(whole) for node in found for whole in _computed(node)]
+        wholes = [Expression(whole) for node in found for whole in _computed_calls(node)]
         asked = [one for one in (*wholes, *arguments) if one.column is None]
         if self._raw.columns:
             known = [over_rows(one) for one in asked if one.columns <= self._raw.names]
-            self._context.foresee(self._context.rows_of(self._raw), known)
-        self._settler.foresee(arguments)
+            self._context.prefetch_types(self._context.rows_of(self._raw), known)
+        self._pushdown.prefetch_types(arguments)
 
     def rewritten(self, node: exp.Expr) -> exp.Expr:
         """A call as an expression over the groups."""
@@ -108,7 +108,7 @@ class Calls:
         whole = (
             exp.Filter(this=call.copy(), expression=exp.Where(this=condition.copy())) if condition else call
         )
-        text = written(whole)
+        text = to_sql(whole)
         if text not in self._calls:
             self._calls[text] = self._made(function, Expression(whole.copy()), argument, condition)
         return self._calls[text].column
@@ -120,15 +120,15 @@ class Calls:
         name = self._context.unique(str(whole)[:40])
         if function is None:
             return Call(Column(name, pg_type, carrier_of(pg_type)), whole)
-        value = _folded(function, argument, condition)
+        value = _fold_filter(function, argument, condition)
         if value is None:
             return Call(Column(name, pg_type, carrier_of(pg_type)), whole, "count", None)
         is_counted = function == "count_distinct"
-        settled = self._settler.in_spark(value) if is_counted else self._settler.computed(value)
-        operand = result_column(self._context, name, settled, self._settler.operator)
-        if not is_exact(settled, self._settler.operator) or not fits(function, operand):
+        pushed = self._pushdown.for_spark(value) if is_counted else self._pushdown.push_numbers(value)
+        operand = result_column(self._context, name, pushed, self._pushdown.operator)
+        if not is_exact(pushed, self._pushdown.operator) or not fits(function, operand):
             return Call(Column(name, pg_type, carrier_of(pg_type)), whole)
-        return Call(exact_column(name, pg_type, function, operand), whole, function, settled)
+        return Call(exact_column(name, pg_type, function, operand), whole, function, pushed)
 
     def _type(self, expression: Expression) -> PgType:
         return type_over(self._context, expression, self._raw)
@@ -172,7 +172,7 @@ def _value(node: exp.Expr) -> exp.Expr | None:
     return None if isinstance(value, (exp.Distinct, exp.Order, exp.Star)) else value
 
 
-def _computed(node: exp.Expr) -> Iterator[exp.Expr]:
+def _computed_calls(node: exp.Expr) -> Iterator[exp.Expr]:
     """The calls that are computed for a call: of an average, the sum and the count."""
     call, value = node.this if isinstance(node, exp.Filter) else node, _value(node)
     if not isinstance(call, exp.Avg) or value is None:
@@ -183,7 +183,7 @@ def _computed(node: exp.Expr) -> Iterator[exp.Expr]:
         yield exp.Filter(this=part, expression=node.expression.copy()) if node is not call else part
 
 
-def _folded(function: str, argument: exp.Expr | None, condition: exp.Expr | None) -> Expression | None:
+def _fold_filter(function: str, argument: exp.Expr | None, condition: exp.Expr | None) -> Expression | None:
     """The value to aggregate with its FILTER taken in; None to count every row."""
     if function == "count":
         parts: list[exp.Expr] = []

@@ -8,8 +8,8 @@ from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.functions_in import require_no_sets
-from pgtrickle.plan.analysis.scan_columns import Settler
+from pgtrickle.plan.analysis.function_kinds import require_no_sets
+from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
 from pgtrickle.plan.carriers import carrier_of, decimal
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.lowering.exactness import require_exact, spark_scale
@@ -64,15 +64,15 @@ def as_column(operator: Operator, expression: Expression, context: Context) -> t
         return operator, name
     if not expression.columns <= operator.names:
         raise refuse_correlation(f"{expression}, which reads a surrounding query,")
-    settler = Settler(context, operator)
-    settled = settler.in_spark(expression)
-    if settled.column is not None:
-        return settler.operator, settled.column
-    known = _known(settler.operator, settled)
+    pushdown = ScanPushdown(context, operator)
+    pushed = pushdown.for_spark(expression)
+    if pushed.column is not None:
+        return pushdown.operator, pushed.column
+    known = _known(pushdown.operator, pushed)
     if known is not None:
-        return settler.operator, known
-    fresh = result_column(context, str(expression)[:40], settled, settler.operator)
-    return extended(settler.operator, fresh, settled), fresh.name
+        return pushdown.operator, known
+    fresh = result_column(context, str(expression)[:40], pushed, pushdown.operator)
+    return extend(pushdown.operator, fresh, pushed), fresh.name
 
 
 def _known(operator: Operator, expression: Expression) -> str | None:
@@ -96,7 +96,7 @@ def as_columns(
     return operator, tuple(names)
 
 
-def extended(operator: Operator, fresh: Column, expression: Expression) -> Operator:
+def extend(operator: Operator, fresh: Column, expression: Expression) -> Operator:
     """The operator with one more column."""
     kept = tuple(column(c.name) for c in operator.columns)
     return Project(operator, (*operator.columns, fresh), (*kept, expression))
@@ -106,7 +106,7 @@ def with_match(operator: Operator, context: Context) -> tuple[Operator, str]:
     """The operator with a column that is true in each row, and null where a join pads."""
     always = Expression(exp.true())
     fresh = result_column(context, "is_match", always, operator)
-    return extended(operator, fresh, always), fresh.name
+    return extend(operator, fresh, always), fresh.name
 
 
 def _scale(expression: Expression, operator: Operator) -> int | None:

@@ -10,7 +10,7 @@ from typing import Protocol
 from pgtrickle.model.errors import CommandRefused
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source
-from pgtrickle.plan.limits import MAX_RELATIONS, MAX_SUBQUERIES, exceeded
+from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.plan.lowering.internal_names import is_internal
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.passes.postgres_sql import postgres_sql
@@ -40,7 +40,7 @@ class Typer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class QueryDefinition:
     """A query as PostgreSQL wrote it down, with all it reads.
 
     `aggregates` and `set_functions` are names of functions, in lower case and without their schema.
@@ -56,10 +56,11 @@ class Definition:
 
 @dataclass(slots=True)
 class Context:
-    """One analysis: the definition, the typer, and the names given so far."""
+    """One analysis: the definition, the typer, the limits, and the names given so far."""
 
-    definition: Definition
+    definition: QueryDefinition
     typer: Typer
+    limits: QueryLimits = USUAL_LIMITS
     taken: set[str] = field(default_factory=lambda: {WEIGHT})
     relations: int = 0
     subqueries: int = 0
@@ -85,7 +86,7 @@ class Context:
             known = self.written[id(operator)] = (operator, f"({postgres_sql(operator)}) as t")
         return known[1]
 
-    def foresee(self, from_sql: str, expressions: Sequence[str]) -> None:
+    def prefetch_types(self, from_sql: str, expressions: Sequence[str]) -> None:
         """Ask for types that will be needed, all at once; what cannot be answered so is asked one by one."""
         with suppress(CommandRefused):
             self.types_of(from_sql, expressions)
@@ -105,11 +106,11 @@ class Context:
     def count_relation(self) -> None:
         """One more table or function is read."""
         self.relations += 1
-        if self.relations > MAX_RELATIONS:
-            raise exceeded("MAX_RELATIONS", MAX_RELATIONS)
+        if self.relations > self.limits.max_relations:
+            raise self.limits.exceeded("max_relations")
 
     def count_subquery(self) -> None:
         """One more subquery inside an expression is analysed."""
         self.subqueries += 1
-        if self.subqueries > MAX_SUBQUERIES:
-            raise exceeded("MAX_SUBQUERIES", MAX_SUBQUERIES)
+        if self.subqueries > self.limits.max_subqueries:
+            raise self.limits.exceeded("max_subqueries")

@@ -17,7 +17,7 @@ _KEPT = frozenset({"function", "query", "because"})
 """Fields whose text is no name of the plan."""
 
 
-def copied(operator: Operator, context: Context) -> tuple[Operator, dict[str, str]]:
+def copy_operator(operator: Operator, context: Context) -> tuple[Operator, dict[str, str]]:
     """A copy whose scans and columns have fresh names, and the new name of each old one."""
     names: dict[str, str] = {}
     for part in operator.walk():
@@ -28,36 +28,36 @@ def copied(operator: Operator, context: Context) -> tuple[Operator, dict[str, st
         for name in (*given, *(c.name for c in part.columns)):
             if name not in names:
                 names[name] = context.unique(name)
-    copy = _renamed(operator, names)
+    copy = _rename(operator, names)
     assert isinstance(copy, Operator)
     return copy, names
 
 
-def copied_block(block: Block, context: Context) -> Block:
+def copy_block(block: Block, context: Context) -> Block:
     """A copy of a block; columns of the surrounding query stay what they are."""
-    operator, names = copied(block.operator, context)
+    operator, names = copy_operator(block.operator, context)
     return replace(
         block,
         operator=operator,
-        outputs=tuple((name, renamed(expression, names)) for name, expression in block.outputs),
-        correlated=tuple(renamed(condition, names) for condition in block.correlated),
-        condition=renamed(block.condition, names) if block.condition else None,
+        outputs=tuple((name, rename_columns(expression, names)) for name, expression in block.outputs),
+        correlated=tuple(rename_columns(condition, names) for condition in block.correlated),
+        condition=rename_columns(block.condition, names) if block.condition else None,
     )
 
 
-def renamed(expression: Expression, names: dict[str, str]) -> Expression:
+def rename_columns(expression: Expression, names: dict[str, str]) -> Expression:
     """The expression over the columns' new names."""
     return expression.substitute({old: column(new) for old, new in names.items()})
 
 
-def _renamed(value: Any, names: dict[str, str]) -> Any:
+def _rename(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, str):
         return names.get(value, value)
     if isinstance(value, Expression):
-        return renamed(value, names)
+        return rename_columns(value, names)
     if isinstance(value, tuple):
-        return tuple(_renamed(part, names) for part in value)
+        return tuple(_rename(part, names) for part in value)
     if isinstance(value, (PgType, Carrier, Source, Enum)) or not is_dataclass(value):
         return value
-    changed = {f.name: _renamed(getattr(value, f.name), names) for f in fields(value) if f.name not in _KEPT}
+    changed = {f.name: _rename(getattr(value, f.name), names) for f in fields(value) if f.name not in _KEPT}
     return replace(value, **changed)  # type: ignore[type-var]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from pgtrickle.plan.analysis.columns import as_column, is_exact
+from pgtrickle.plan.analysis.condition_pushdown import has_equality, restrict
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.disjunctions import factored, is_true
-from pgtrickle.plan.analysis.pushing import has_equality, restricted
-from pgtrickle.plan.analysis.scan_columns import Settler
+from pgtrickle.plan.analysis.disjunctions import factor, is_true
+from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
 from pgtrickle.plan.expressions import Expression, all_of, column, conjuncts
 from pgtrickle.plan.expressions.nulls import QUANTIFIERS
 from pgtrickle.plan.operators import Join, Operator
@@ -29,18 +29,18 @@ class Matching:
     condition: Expression | None = None
 
 
-def matched(left: Operator, right: Operator, conditions: list[Expression], context: Context) -> Matching:
+def match_sides(left: Operator, right: Operator, conditions: list[Expression], context: Context) -> Matching:
     """The two under all conditions; those on the right side alone are moved into it."""
     found = Matching(left, right)
     for condition in _parts(conditions):
         if condition.columns and condition.columns <= found.right.names:
-            found = replace(found, right=restricted(found.right, condition, context))
+            found = replace(found, right=restrict(found.right, condition, context))
         else:
             found = _with(found, condition, context)
     return found
 
 
-def matched_both_ways(
+def match_both_ways(
     left: Operator, right: Operator, conditions: list[Expression], context: Context
 ) -> Matching:
     """The two under all conditions; none of the sides loses a row by them."""
@@ -53,26 +53,26 @@ def matched_both_ways(
 def _parts(conditions: list[Expression]) -> Iterator[Expression]:
     for whole in conditions:
         for part in conjuncts(whole):
-            yield from (condition for condition in factored(part) if not is_true(condition))
+            yield from (condition for condition in factor(part) if not is_true(condition))
 
 
 def _with(found: Matching, condition: Expression, context: Context) -> Matching:
     if not condition.columns <= found.left.names | found.right.names:
         raise refuse_correlation(f"{condition}, between queries that are not next to each other,")
-    paired = _paired(found, condition, context)
+    paired = _pair(found, condition, context)
     if paired is not None:
         return paired
-    for form in (Settler.settled, Settler.computed):
-        settler = Settler(context, Join(found.left, found.right, ()))
-        settled = form(settler, condition)
-        both = settler.operator
-        if is_exact(settled, both):
+    for form in (ScanPushdown.push, ScanPushdown.push_numbers):
+        pushdown = ScanPushdown(context, Join(found.left, found.right, ()))
+        pushed = form(pushdown, condition)
+        both = pushdown.operator
+        if is_exact(pushed, both):
             assert isinstance(both, Join)
-            return Matching(both.left, both.right, found.on, _and(found.condition, settled))
+            return Matching(both.left, both.right, found.on, _and(found.condition, pushed))
     return replace(found, condition=_and(found.condition, condition))
 
 
-def _paired(found: Matching, condition: Expression, context: Context) -> Matching | None:
+def _pair(found: Matching, condition: Expression, context: Context) -> Matching | None:
     """An equality of one side with the other as a pair of columns."""
     sides = equal_sides(condition, found.left)
     if sides is None or not sides[1].columns or not sides[1].columns <= found.right.names:
@@ -117,7 +117,7 @@ def _and(first: Expression | None, second: Expression) -> Expression | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class CorrelationKeys:
     """An operator whose columns `names` say which rows of the surrounding query a row belongs to."""
 
     operator: Operator
@@ -129,7 +129,9 @@ class Keys:
         return tuple(c.substitute({old: column(new) for old, new in names.items()}) for c in self.conditions)
 
 
-def keys(operator: Operator, conditions: tuple[Expression, ...], what: str, context: Context) -> Keys:
+def correlation_keys(
+    operator: Operator, conditions: tuple[Expression, ...], what: str, context: Context
+) -> CorrelationKeys:
     """The correlation as equalities with columns of the operator; `what` stands above it."""
     names: list[str] = []
     rewritten: list[Expression] = []
@@ -143,12 +145,12 @@ def keys(operator: Operator, conditions: tuple[Expression, ...], what: str, cont
         own, other = sides
         operator, name = as_column(operator, own, context)
         kind = exp.NullSafeEQ if isinstance(equality(condition), exp.NullSafeEQ) else exp.EQ
-        rewritten.append(Expression(kind(this=column(name).node, expression=_enclosed(other.node))))
+        rewritten.append(Expression(kind(this=column(name).node, expression=_enclose(other.node))))
         if name not in names:
             names.append(name)
-    return Keys(operator, tuple(names), tuple(rewritten))
+    return CorrelationKeys(operator, tuple(names), tuple(rewritten))
 
 
-def _enclosed(node: exp.Expr) -> exp.Expr:
+def _enclose(node: exp.Expr) -> exp.Expr:
     bare = node.unnest().copy()
     return bare if isinstance(bare, exp.Column) else exp.Paren(this=bare)

@@ -9,7 +9,7 @@ from sqlglot import exp
 from pgtrickle.plan.expressions import Expression, all_of, conjuncts
 
 
-def factored(condition: Expression) -> list[Expression]:
+def factor(condition: Expression) -> list[Expression]:
     """The condition as conjuncts: what all alternatives of an OR demand stands before it."""
     alternatives = [list(conjuncts(branch)) for branch in disjuncts(condition)]
     if len(alternatives) == 1:
@@ -24,7 +24,7 @@ def factored(condition: Expression) -> list[Expression]:
     return [*shared, _any_of(rests)]
 
 
-def implied(condition: Expression, names: Set[str]) -> Expression | None:
+def implied_condition(condition: Expression, names: Set[str]) -> Expression | None:
     """What the condition demands of the columns of these names alone, as far as an OR tells."""
     alternatives = [list(conjuncts(branch)) for branch in disjuncts(condition)]
     if len(alternatives) == 1:

@@ -14,8 +14,8 @@ from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.block import Block, Domain, Surroundings
 from pgtrickle.plan.analysis.columns import result_column
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.copying import copied, renamed
-from pgtrickle.plan.analysis.scalars import attached_total, without_companions
+from pgtrickle.plan.analysis.copying import copy_operator, rename_columns
+from pgtrickle.plan.analysis.scalars import attach_total, without_companions
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Column, Distinct, Filter, Operator, Project
@@ -32,9 +32,6 @@ PLAIN = frozenset(
 
 _WRITTEN_ALIKE = frozenset({"numeric", "character", "jsonb", "inet", "cidr", "time with time zone"})
 """Other types that are written alike under any settings."""
-
-_UNEQUAL = frozenset({"json", "xml", "point", "polygon"})
-"""Types without equality."""
 
 
 def over_domain(
@@ -61,14 +58,14 @@ def _outer_names(query: exp.Expr, operator: Operator, scope: Scope) -> tuple[str
 
 
 def _domain(operator: Operator, names: tuple[str, ...], context: Context) -> Domain:
-    copy, fresh_names = copied(operator, context)
+    copy, fresh_names = copy_operator(operator, context)
     values: list[Expression] = []
     columns: list[Column] = []
     pairs: list[tuple[str, str]] = []
     conditions: list[Expression] = []
     for name in names:
         own = copy.column(fresh_names[name])
-        if own.type.base in _UNEQUAL:
+        if not own.type.has_equality:
             raise refuse_correlation(f"a correlation by {own.name} of type {own.type.text}")
         fresh = Column(context.unique(own.name), own.type, own.carrier)
         columns.append(fresh)
@@ -85,11 +82,11 @@ def _domain(operator: Operator, names: tuple[str, ...], context: Context) -> Dom
     return Domain(distinct, tuple(pairs), tuple(conditions))
 
 
-def placed(domain: Domain, scope: Scope, context: Context) -> tuple[Domain, Scope]:
+def place_domain(domain: Domain, scope: Scope, context: Context) -> tuple[Domain, Scope]:
     """The domain as a relation of one block, and the outer scope as that block sees it."""
-    operator, names = copied(domain.operator, context)
+    operator, names = copy_operator(domain.operator, context)
     columns = tuple((outer, names[own]) for outer, own in domain.columns)
-    conditions = tuple(renamed(condition, names) for condition in domain.conditions)
+    conditions = tuple(rename_columns(condition, names) for condition in domain.conditions)
     known = {outer: column(own) for outer, own in columns}
     before = scope.translated
 
@@ -100,15 +97,15 @@ def placed(domain: Domain, scope: Scope, context: Context) -> tuple[Domain, Scop
     return Domain(operator, columns, conditions), outer
 
 
-def totalled(block: Block, surroundings: Surroundings) -> Block:
+def total_over_domain(block: Block, surroundings: Surroundings) -> Block:
     """An aggregate without GROUP BY with its row for each value that it is asked with, matched or not."""
     if surroundings.domain is None or surroundings.outer is None:
         raise refuse_correlation("a correlated aggregate in a set operation")
     context = surroundings.context
-    own, _ = placed(surroundings.domain, surroundings.outer, context)
+    own, _ = place_domain(surroundings.domain, surroundings.outer, context)
     known = {outer: column(name) for outer, name in own.columns}
     asked = replace(block, correlated=tuple(c.substitute(known) for c in block.correlated))
-    attached = attached_total(own.operator, asked, context)
+    attached = attach_total(own.operator, asked, context)
     operator = attached.operator
     if attached.is_there is not None:
         operator = Filter(operator, attached.is_there.substitute(known))

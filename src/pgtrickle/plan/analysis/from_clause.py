@@ -12,10 +12,10 @@ from pgtrickle.plan.analysis.block import Block, Domain, Named, Outputs, Surroun
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.domains import over_domain
 from pgtrickle.plan.analysis.outer_joins import (
-    full_joined,
-    left_joined,
+    join_full,
+    join_left,
+    join_right,
     merged_columns,
-    right_joined,
     together,
     using_names,
     visible,
@@ -23,19 +23,19 @@ from pgtrickle.plan.analysis.outer_joins import (
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.analysis.recursion import recursion
 from pgtrickle.plan.analysis.relations import Relations
-from pgtrickle.plan.analysis.scalars import attached_total, given
+from pgtrickle.plan.analysis.scalars import attach_total, given
 from pgtrickle.plan.analysis.scope import Scope
-from pgtrickle.plan.analysis.table_functions import function_joined, is_function
+from pgtrickle.plan.analysis.table_functions import is_function, join_function
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, all_of, column, conjuncts
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.operators import Column, Join, Scan, ScanColumn
 from pgtrickle.plan.refusals import Correlated, refuse, refuse_correlation
 
 _JOINED = (exp.Table, exp.Subquery, exp.Lateral, exp.Values)
 """What parentheses in FROM enclose if they are no subquery."""
 
-_SIDES = {"LEFT": left_joined, "RIGHT": right_joined, "FULL": full_joined}
+_SIDES = {"LEFT": join_left, "RIGHT": join_right, "FULL": join_full}
 
 
 def relations_of(node: exp.Select, surroundings: Surroundings, domain: Domain | None) -> Relations:
@@ -55,7 +55,7 @@ def _joined(left: Relations, node: exp.Join, surroundings: Surroundings) -> Rela
         raise refuse(f"{' '.join(filter(None, (node.method, node.side, node.kind)))} JOIN")
     item = node.this
     if is_function(item):
-        found = function_joined(left, node, _sided, surroundings)
+        found = join_function(left, node, _sided, surroundings)
     elif isinstance(item, exp.Lateral):
         found = _subquery(left, node, item.this, left.scope, surroundings)
     elif isinstance(item, exp.Values) or isinstance(item.this, exp.Values):
@@ -111,7 +111,7 @@ def _subquery(
 def _beside(left: Relations, block: Block, node: exp.Join, surroundings: Surroundings) -> Relations:
     if not block.is_total:
         return _sided(left, _offered(node.this, block, left.scope), node, surroundings)
-    attached = attached_total(left.collapse(surroundings), block, surroundings.context)
+    attached = attach_total(left.collapse(surroundings), block, surroundings.context)
     conditions = [attached.is_there] if attached.is_there else []
     right = Relations(_offered(node.this, block, left.scope).scope)
     if (on := node.args.get("on")) is not None:
@@ -157,7 +157,7 @@ def _named(node: exp.Expr, found: Relations) -> Relations:
 def _table(node: exp.Expr, before: Scope, surroundings: Surroundings) -> Relations:
     context = surroundings.context
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        raise refuse(f"{written(node)[:60]} in FROM")
+        raise refuse(f"{to_sql(node)[:60]} in FROM")
     if node.args.get("only") or node.args.get("sample"):
         raise refuse("ONLY or TABLESAMPLE")
     if not node.db and node.name in surroundings.named:
@@ -166,7 +166,7 @@ def _table(node: exp.Expr, before: Scope, surroundings: Surroundings) -> Relatio
     if view := context.definition.views.get(name):
         context.count_subquery()
         alone = Surroundings(context, surroundings.analyse)
-        return _offered(node, alone.analyse(parse(view), alone), before)
+        return _offered(node, alone.analyse(parse(view, alone.context.limits), alone), before)
     source = context.definition.sources.get(name)
     if source is None:
         raise refuse(f"the relation {name}")

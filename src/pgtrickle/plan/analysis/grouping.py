@@ -7,24 +7,24 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from pgtrickle.plan.analysis.aggregate_levels import belongs_to, calls_of
 from pgtrickle.plan.analysis.aggregation import Grouping
 from pgtrickle.plan.analysis.block import Surroundings
-from pgtrickle.plan.analysis.correlation import keys
-from pgtrickle.plan.analysis.functions_in import is_aggregate
+from pgtrickle.plan.analysis.correlation import correlation_keys
+from pgtrickle.plan.analysis.function_kinds import is_aggregate
 from pgtrickle.plan.analysis.grouping_sets import (
     GroupingSets,
     grouping_sets,
     is_plain,
     over_sets,
     require_distinct_keys,
-    told_apart,
+    tell_keys_apart,
 )
-from pgtrickle.plan.analysis.levels import belongs_to, calls_of
-from pgtrickle.plan.analysis.row_order import NO_ORDER, Delivered
+from pgtrickle.plan.analysis.row_order import NO_ORDER, RowOrder
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.refusals import refuse
 
@@ -33,7 +33,7 @@ LIFTED = "calls of the surrounding query"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class BlockRows:
     """The rows that a select list is evaluated over.
 
     For `correlated`, `order`, `is_total` and `condition` see `Block`.
@@ -41,7 +41,7 @@ class Rows:
 
     attachments: Attachments
     correlated: tuple[Expression, ...]
-    order: Delivered
+    order: RowOrder
     is_total: bool = False
     condition: Expression | None = None
 
@@ -58,7 +58,7 @@ class Groups:
         scope: Scope,
         given: dict[str, Expression],
         lifted: dict[str, exp.Expr],
-        order: Delivered,
+        order: RowOrder,
         surroundings: Surroundings,
     ) -> None:
         self._lifted = lifted
@@ -72,22 +72,22 @@ class Groups:
         self._surroundings = surroundings
         self._context = surroundings.context
 
-    def rows(self, child: Operator, correlated: tuple[Expression, ...]) -> Rows:
+    def rows(self, child: Operator, correlated: tuple[Expression, ...]) -> BlockRows:
         """The groups of the child's rows."""
-        found = keys(child, correlated, "GROUP BY or an aggregate", self._context)
+        found = correlation_keys(child, correlated, "GROUP BY or an aggregate", self._context)
         below = found.operator
         if self._group and not is_plain(self._group):
-            require_distinct_keys(self._group, self._shown)
-            below, self._scope = told_apart(self._group, below, self._scope, self._context)
+            require_distinct_keys(self._group, self._shown, self._context.limits)
+            below, self._scope = tell_keys_apart(self._group, below, self._scope, self._context)
         inner = Attachments(below, self._scope, self._surroundings)
         # a subquery inside an aggregate is asked by each row, one beside it by each group
-        asked = {written(call): inner.value(call) for call in self._asking()}
+        asked = {to_sql(call): inner.value(call) for call in self._asking()}
 
         def key_value(node: exp.Expr) -> Expression:
-            asked[written(node)] = found = inner.value(node)
+            asked[to_sql(node)] = found = inner.value(node)
             return found
 
-        sets = grouping_sets(self._group, key_value) if self._group else None
+        sets = grouping_sets(self._group, key_value, self._context.limits) if self._group else None
         is_total = sets is None and bool(correlated)
         # with GROUP BY they are keys, or columns that such keys determine
         constants = self._given if sets is None else {}
@@ -98,11 +98,11 @@ class Groups:
             grouping.add_key(key)
 
         def plain(part: exp.Expr) -> Expression:
-            known = asked.get(written(part))
+            known = asked.get(to_sql(part))
             rewritten = grouping.rewritten(known or self._scope.resolve(part))
             return grouping.over_nothing(rewritten) if is_total else rewritten
 
-        grouping.foresee(self._scope.resolve(p) for p in self._places if not has_subquery(p))
+        grouping.prefetch_types(self._scope.resolve(p) for p in self._places if not has_subquery(p))
         for place in self._places:
             self._collect(place, grouping, asked)
         outside = {n: plain(call) for n, call in self._lifted.items()}
@@ -116,7 +116,7 @@ class Groups:
         attachments = Attachments(operator, above, self._surroundings, plain, asked.keys())
         return self._with_having(attachments, found.renamed(names), is_total)
 
-    def _arriving(self, sets: GroupingSets | None) -> Delivered:
+    def _arriving(self, sets: GroupingSets | None) -> RowOrder:
         """The order in which a group gets its rows: they may be sorted by the keys, or for an aggregate."""
         keys = list(sets.keys) if sets else []
         is_sorted = self._order.begins_with(keys) and (sets is None or sets.is_plain)
@@ -128,14 +128,14 @@ class Groups:
 
     def _with_having(
         self, attachments: Attachments, correlated: tuple[Expression, ...], is_total: bool
-    ) -> Rows:
-        order = self._order.passed_over()
+    ) -> BlockRows:
+        order = self._order.after_reordering()
         if self._having is None:
-            return Rows(attachments, correlated, order, is_total)
+            return BlockRows(attachments, correlated, order, is_total)
         if is_total:
-            return Rows(attachments, correlated, order, is_total, attachments.value(self._having.this))
+            return BlockRows(attachments, correlated, order, is_total, attachments.value(self._having.this))
         attachments.keep(self._having.this)
-        return Rows(attachments, (*correlated, *attachments.correlated), order)
+        return BlockRows(attachments, (*correlated, *attachments.correlated), order)
 
     def _asking(self) -> Iterator[exp.Expr]:
         """The aggregate calls with subqueries in them."""
@@ -143,8 +143,8 @@ class Groups:
             yield from _calls_asking(place, self._surroundings)
 
     def _collect(self, node: exp.Expr, grouping: Grouping, asked: dict[str, Expression]) -> None:
-        """Let the groups have all that the expression will read of them."""
-        known = asked.get(written(node))
+        """Add everything the expression reads to the groups."""
+        known = asked.get(to_sql(node))
         if known is not None:
             grouping.rewritten(known)
         elif isinstance(node, exp.Query):
@@ -158,7 +158,7 @@ class Groups:
                 self._collect(part, grouping, asked)
 
 
-def lifted_calls(node: exp.Select, surroundings: Surroundings) -> tuple[exp.Select, dict[str, exp.Expr]]:
+def lift_calls(node: exp.Select, surroundings: Surroundings) -> tuple[exp.Select, dict[str, exp.Expr]]:
     """The query with columns instead of those calls in its subqueries that aggregate its own rows."""
     found: dict[str, exp.Expr] = {}
     node = node.copy()

@@ -9,14 +9,14 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from pgtrickle.model.source import PgType
-from pgtrickle.plan.analysis.columns import extended, result_column
+from pgtrickle.plan.analysis.columns import extend, result_column
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.copying import copied
+from pgtrickle.plan.analysis.copying import copy_operator
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.expressions.dialect import written
-from pgtrickle.plan.limits import MAX_GROUPING_SETS, exceeded
+from pgtrickle.plan.expressions.dialect import to_sql
+from pgtrickle.plan.limits import QueryLimits
 from pgtrickle.plan.operators import Aggregate, Call, Column, Operator, Project, UnionAll
 from pgtrickle.plan.refusals import refuse
 
@@ -46,7 +46,7 @@ class Bits:
     keys: tuple[str, ...]
 
 
-def told_apart(
+def tell_keys_apart(
     group: exp.Group, operator: Operator, scope: Scope, context: Context
 ) -> tuple[Operator, Scope]:
     """The operator and the scope with a column of its own for each column that the sets name.
@@ -66,36 +66,38 @@ def told_apart(
             plain.add(value.column)
         if value.column is None or value.column in taken:
             fresh = result_column(context, name, value, operator)
-            operator = extended(operator, fresh, value)
+            operator = extend(operator, fresh, value)
             value = column(fresh.name)
             relations[relation] = {**relations[relation], name: value}
         taken |= value.columns
     return operator, replace(scope, relations=relations)
 
 
-def require_distinct_keys(group: exp.Group, shown: list[exp.Expr]) -> None:
+def require_distinct_keys(group: exp.Group, shown: list[exp.Expr], limits: QueryLimits) -> None:
     """Refuse keys that the text of the query does not tell apart from other values.
 
     A constant is null where its set is absent if it is the key, and only then; which of two equal columns
     is the key is not in the text either.
     """
-    texts = [written(item) for item in shown]
+    texts = [to_sql(item) for item in shown]
     for item in group.expressions:
-        for key in (key for keys in _sets(item) for key in keys):
+        for key in (key for keys in _sets(item, limits) for key in keys):
             if key.find(exp.Column) is None:
                 raise refuse("a constant among grouping sets")
-            if texts.count(written(key.unnest())) > 1:
+            if texts.count(to_sql(key.unnest())) > 1:
                 raise refuse("grouping sets with two columns of the same key")
 
 
-def grouping_sets(group: exp.Group, resolve: Callable[[exp.Expr], Expression]) -> GroupingSets:
+def grouping_sets(
+    group: exp.Group, resolve: Callable[[exp.Expr], Expression], limits: QueryLimits
+) -> GroupingSets:
     """The sets of a GROUP BY clause, their expressions resolved."""
-    items = [_sets(item) for item in group.expressions]
+    items = [_sets(item, limits) for item in group.expressions]
     count = 1
     for sets in items:
         count *= len(sets)
-        if count > MAX_GROUPING_SETS:
-            raise exceeded("MAX_GROUPING_SETS", MAX_GROUPING_SETS)
+        if count > limits.max_grouping_sets:
+            raise limits.exceeded("max_grouping_sets")
     found: list[tuple[Expression, ...]] = []
     for combination in product(*items):
         keys = [resolve(key) for keys in combination for key in keys]
@@ -110,13 +112,13 @@ def is_plain(group: exp.Group) -> bool:
     return group.find(exp.GroupingSets, exp.Rollup, exp.Cube) is None
 
 
-def _sets(item: exp.Expr) -> list[Set]:
+def _sets(item: exp.Expr, limits: QueryLimits) -> list[Set]:
     if isinstance(item, exp.GroupingSets):
-        return [keys for part in item.expressions for keys in _sets(part)]
+        return [keys for part in item.expressions for keys in _sets(part, limits)]
     if isinstance(item, (exp.Rollup, exp.Cube)):
         parts = [_keys(part) for part in item.expressions]
-        if isinstance(item, exp.Cube) and len(parts) > MAX_GROUPING_SETS.bit_length():
-            raise exceeded("MAX_GROUPING_SETS", MAX_GROUPING_SETS)
+        if isinstance(item, exp.Cube) and len(parts) > limits.max_grouping_sets.bit_length():
+            raise limits.exceeded("max_grouping_sets")
         sizes = range(len(parts), -1, -1)
         if isinstance(item, exp.Rollup):
             chosen = [parts[:size] for size in sizes]
@@ -150,8 +152,8 @@ def over_sets(
         kept = tuple(key for key in aggregate.keys if key.column.name in names | shared)
         part = Aggregate(aggregate.child, kept, aggregate.calls)
         if not part.columns:
-            part = Aggregate(aggregate.child, (), (counted(context),))
-        copy, renamed = copied(part, context)
+            part = Aggregate(aggregate.child, (), (count_of_rows(context),))
+        copy, renamed = copy_operator(part, context)
         values = [column(renamed[c.name]) if c in part.columns else _null(c) for c in aggregate.columns]
         values += [_bits(call, names) for call in bits]
         columns = (*aggregate.columns, *(call.column for call in bits))
@@ -161,7 +163,7 @@ def over_sets(
     return UnionAll(tuple(arms)) if len(arms) > 1 else arms[0]
 
 
-def counted(context: Context) -> Call:
+def count_of_rows(context: Context) -> Call:
     """A count of the rows: an aggregate without keys has to have some column."""
     every = Expression(exp.Count(this=exp.Star(), big_int=True))
     return Call(Column(context.unique("count"), BIGINT, carrier_of(BIGINT)), every, "count")

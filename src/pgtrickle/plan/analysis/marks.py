@@ -13,8 +13,8 @@ from sqlglot import exp
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.copying import copied_block
-from pgtrickle.plan.analysis.correlation import matched
+from pgtrickle.plan.analysis.copying import copy_block
+from pgtrickle.plan.analysis.correlation import match_sides
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.expressions.nulls import COMPARISONS
@@ -33,11 +33,11 @@ _OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
 }
 
 
-def marked(
+def attach_mark(
     operator: Operator, block: Block, comparisons: list[Expression], context: Context
 ) -> tuple[Operator, Expression]:
     """The operator with a mark for the rows that have a partner in the block, and the mark."""
-    found = matched(operator, block.operator, [*block.correlated, *comparisons], context)
+    found = match_sides(operator, block.operator, [*block.correlated, *comparisons], context)
     mark = Column(context.unique("is_found"), BOOLEAN, carrier_of(BOOLEAN))
     return Mark(found.left, found.right, found.on, found.condition, mark), column(mark.name)
 
@@ -60,7 +60,7 @@ class Comparison:
     def over(self, outputs: tuple[Expression, ...]) -> list[Expression]:
         """What is compared, as conditions that must all hold."""
         pairs = zip(self.values, outputs, strict=True)
-        found = [compared(self.kind, value, output) for value, output in pairs]
+        found = [comparison_of(self.kind, value, output) for value, output in pairs]
         return (
             [Expression(exp.Not(this=exp.Paren(this=part.node))) for part in found]
             if self.is_negated
@@ -80,7 +80,7 @@ class Comparison:
 def is_any(operator: Operator, comparison: Comparison, context: Context) -> tuple[Operator, Expression]:
     """A mark that is true where ANY is true, and false where it is false or null."""
     parts = comparison.over(outputs_of(comparison.block))
-    return marked(operator, comparison.block, parts, context)
+    return attach_mark(operator, comparison.block, parts, context)
 
 
 def value_of_any(operator: Operator, comparison: Comparison, context: Context) -> tuple[Operator, Expression]:
@@ -117,12 +117,12 @@ def _unknown(operator: Operator, comparison: Comparison, context: Context) -> tu
     """A condition that holds where ANY is null, and perhaps also where it is true."""
     if _is_single_equality(comparison):
         return _unknown_membership(operator, comparison, context)
-    block = copied_block(comparison.block, context)
+    block = copy_block(comparison.block, context)
     parts = zip(comparison.over(outputs_of(block)), comparison.nullable(operator), strict=True)
     loose = [
         _is(part, exp.false(), negate=True) if can_be_unknown else part for part, can_be_unknown in parts
     ]
-    return marked(operator, block, loose, context)
+    return attach_mark(operator, block, loose, context)
 
 
 def _unknown_membership(
@@ -133,11 +133,11 @@ def _unknown_membership(
     (output,) = outputs_of(comparison.block)
     found: list[exp.Expr] = []
     if can_be_null(comparison.block.operator, output):
-        block = copied_block(comparison.block, context)
-        operator, has_null = marked(operator, block, [_is(outputs_of(block)[0], exp.Null())], context)
+        block = copy_block(comparison.block, context)
+        operator, has_null = attach_mark(operator, block, [_is(outputs_of(block)[0], exp.Null())], context)
         found.append(has_null.node)
     if can_be_null(operator, value):
-        operator, has_rows = marked(operator, copied_block(comparison.block, context), [], context)
+        operator, has_rows = attach_mark(operator, copy_block(comparison.block, context), [], context)
         found.append(exp.Paren(this=exp.and_(_is(value, exp.Null()).node, has_rows.node)))
     return operator, Expression(exp.or_(*found))
 
@@ -147,7 +147,7 @@ def outputs_of(block: Block) -> tuple[Expression, ...]:
     return tuple(expression for _, expression in block.outputs)
 
 
-def compared(kind: type[exp.Expr], value: Expression, output: Expression) -> Expression:
+def comparison_of(kind: type[exp.Expr], value: Expression, output: Expression) -> Expression:
     """A comparison of two values."""
     sides = [e.node if e.column is not None else exp.Paren(this=e.node) for e in (value, output)]
     return Expression(kind(this=sides[0].copy(), expression=sides[1].copy()))

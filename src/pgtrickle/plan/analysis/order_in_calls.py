@@ -8,10 +8,10 @@ from sqlglot import exp
 
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.aggregates import OrderEffect, aggregate_of
-from pgtrickle.plan.analysis.functions_in import bare_call
-from pgtrickle.plan.analysis.row_order import Delivered, Order
+from pgtrickle.plan.analysis.function_kinds import bare_call
+from pgtrickle.plan.analysis.row_order import OrderItem, RowOrder
 from pgtrickle.plan.expressions import Expression
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.refusals import refuse
 
 _FLOATS = frozenset({"real", "double precision"})
@@ -39,7 +39,7 @@ def depends_on_order(call: exp.Expr, type_of: Callable[[exp.Expr], PgType]) -> b
     return function.order is not OrderEffect.NONE
 
 
-def in_order(call: exp.Expr, order: Delivered, items: tuple[Order, ...]) -> exp.Expr:
+def in_order(call: exp.Expr, order: RowOrder, items: tuple[OrderItem, ...]) -> exp.Expr:
     """The call with the order of its rows spelled out, after the order that it asks for itself."""
     last = _last(call)
     if last is None or isinstance(last, (exp.Distinct, exp.Star)):
@@ -48,7 +48,7 @@ def in_order(call: exp.Expr, order: Delivered, items: tuple[Order, ...]) -> exp.
     if not isinstance(last, exp.Order):
         if order.is_lost and _is_loose(call):
             return call
-        order.require(f"{written(call)} without ORDER BY")
+        order.require(f"{to_sql(call)} without ORDER BY")
     return _extended(call, last, items) if items else call
 
 
@@ -58,10 +58,10 @@ def _is_loose(call: exp.Expr) -> bool:
     return function is not None and function.order in {OrderEffect.LAST_DIGITS, OrderEffect.ANY_VALUE}
 
 
-def _extended(call: exp.Expr, last: exp.Expr, items: tuple[Order, ...]) -> exp.Expr:
+def _extended(call: exp.Expr, last: exp.Expr, items: tuple[OrderItem, ...]) -> exp.Expr:
     own = [item.copy() for item in last.expressions] if isinstance(last, exp.Order) else []
-    known = {written(item.this) for item in own}
-    more = [item.node() for item in items if written(item.value.node) not in known]
+    known = {to_sql(item.this) for item in own}
+    more = [item.node() for item in items if to_sql(item.value.node) not in known]
     ordered = exp.Order(this=_value(last).copy(), expressions=[*own, *more])
     call = call.copy()
     found = _last(call)
@@ -87,7 +87,7 @@ def _value(last: exp.Expr) -> exp.Expr:
 
 
 def window_in_order(
-    node: exp.Window, order: Delivered, items: tuple[Order, ...], key: tuple[str, ...] | None
+    node: exp.Window, order: RowOrder, items: tuple[OrderItem, ...], key: tuple[str, ...] | None
 ) -> None:
     """Spell out the order of the rows, which the `key` identifies, if a window call depends on it."""
     if not items and not order.is_lost:
@@ -97,8 +97,8 @@ def window_in_order(
     spec: exp.WindowSpec | None = node.args.get("spec")
     kind = str(spec.args.get("kind") or "").upper() if spec else ""
     own = list(node.args["order"].expressions) if node.args.get("order") else []
-    known = {written(item.this) for item in own}
-    more = [item.node() for item in items if written(item.value.node) not in known]
+    known = {to_sql(item.this) for item in own}
+    more = [item.node() for item in items if to_sql(item.value.node) not in known]
     if key is not None and {Expression(item.this).column for item in own} >= set(key):
         more = []
     is_plain = isinstance(call, (exp.Count, exp.Min, exp.Max, exp.Sum, exp.Avg))
@@ -107,7 +107,7 @@ def window_in_order(
     is_excluding = spec is not None and spec.args.get("exclude")
     if (own and name not in _FRAMELESS) or is_excluding:
         # a frame ends with rows that are equal in order, which more order would tell apart
-        raise refuse(f"{written(node)}, whose ties may be in the order of a subquery,")
+        raise refuse(f"{to_sql(node)}, whose ties may be in the order of a subquery,")
     if not own:
         _require_unsorted(node, order)
     if more:
@@ -120,9 +120,9 @@ def window_in_order(
         node.set("spec", whole)
 
 
-def _require_unsorted(node: exp.Window, order: Delivered) -> None:
+def _require_unsorted(node: exp.Window, order: RowOrder) -> None:
     """Refuse a call without ORDER BY if PostgreSQL sorts its rows by the partition: ties need not stay."""
-    what = f"{written(node)} without ORDER BY"
+    what = f"{to_sql(node)} without ORDER BY"
     order.require(what)
     if not order.begins_with([Expression(part) for part in node.args.get("partition_by") or []]):
-        order.passed_over().require(what)
+        order.after_reordering().require(what)

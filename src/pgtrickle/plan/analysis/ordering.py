@@ -9,9 +9,9 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.columns import as_column, as_columns, result_column
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.correlation import keys
-from pgtrickle.plan.analysis.row_order import Order
-from pgtrickle.plan.analysis.scan_columns import Settler
+from pgtrickle.plan.analysis.correlation import correlation_keys
+from pgtrickle.plan.analysis.row_order import OrderItem
+from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
 from pgtrickle.plan.expressions import Expression, column, is_null
 from pgtrickle.plan.expressions.constants import constant_number
 from pgtrickle.plan.operators import Distinct, Operator, Ordering, Project, Top
@@ -19,7 +19,7 @@ from pgtrickle.plan.refusals import refuse, refuse_correlation
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class RowLimit:
     """LIMIT and OFFSET; no limit is None."""
 
     limit: int | None
@@ -32,7 +32,7 @@ class Cut:
         return self.limit is None and not self.offset
 
 
-def cut_of(node: exp.Expr) -> Cut:
+def cut_of(node: exp.Expr) -> RowLimit:
     """The LIMIT, OFFSET and FETCH of a query."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     has_ties = False
@@ -44,7 +44,7 @@ def cut_of(node: exp.Expr) -> Cut:
     elif limit is not None:
         count = limit.expression
     skipped = _number(offset.expression if offset else None, "OFFSET")
-    return Cut(_number(count, "LIMIT"), skipped or 0, has_ties)
+    return RowLimit(_number(count, "LIMIT"), skipped or 0, has_ties)
 
 
 def _number(node: exp.Expr | None, what: str) -> int | None:
@@ -56,15 +56,15 @@ def _number(node: exp.Expr | None, what: str) -> int | None:
     return int(digits)
 
 
-def ordered_by(item: exp.Expr, value: Expression) -> Order:
+def order_item(item: exp.Expr, value: Expression) -> OrderItem:
     """An item of ORDER BY, its expression resolved."""
     if not isinstance(item, exp.Ordered) or item.args.get("with_fill"):
         raise refuse("ORDER BY with an operator")
     is_descending = bool(item.args.get("desc"))
-    return Order(value, is_descending, bool(item.args.get("nulls_first")))
+    return OrderItem(value, is_descending, bool(item.args.get("nulls_first")))
 
 
-def cut_in_order(block: Block, own: list[Order], cut: Cut, context: Context) -> Block:
+def cut_rows(block: Block, own: list[OrderItem], cut: RowLimit, context: Context) -> Block:
     """The rows that LIMIT and OFFSET leave of a block whose order is known; `own` is its ORDER BY."""
     if cut.is_nothing:
         return block
@@ -73,20 +73,20 @@ def cut_in_order(block: Block, own: list[Order], cut: Cut, context: Context) -> 
     return _top(block, own if cut.has_ties else list(block.order.items), cut, context)
 
 
-def _top(block: Block, order: list[Order], cut: Cut, context: Context) -> Block:
+def _top(block: Block, order: list[OrderItem], cut: RowLimit, context: Context) -> Block:
     """The rows of the block that LIMIT and OFFSET leave, for each row of a surrounding query."""
-    found = keys(block.operator, block.correlated, "LIMIT", context)
+    found = correlation_keys(block.operator, block.correlated, "LIMIT", context)
     operator, orderings = _orderings(found.operator, order, context)
     if cut.has_ties and not orderings:
         # without an order all rows are equal to the last one
-        cut = Cut(None if cut.limit else cut.limit, cut.offset, has_ties=False)
+        cut = RowLimit(None if cut.limit else cut.limit, cut.offset, has_ties=False)
     limited = Top(operator, found.names, orderings, cut.limit, cut.offset, cut.has_ties)
     return replace(block, operator=limited, correlated=found.conditions)
 
 
-def first_of_each(block: Block, on: list[Expression], order: list[Order], context: Context) -> Block:
+def first_of_each(block: Block, on: list[Expression], order: list[OrderItem], context: Context) -> Block:
     """DISTINCT ON: the first row of each combination of the expressions."""
-    found = keys(block.operator, block.correlated, "DISTINCT ON", context)
+    found = correlation_keys(block.operator, block.correlated, "DISTINCT ON", context)
     own = tuple(e for e in on if e.columns & found.operator.names or not e.columns)
     operator, names = as_columns(found.operator, own, context)
     operator, orderings = _orderings(operator, order, context)
@@ -95,7 +95,7 @@ def first_of_each(block: Block, on: list[Expression], order: list[Order], contex
 
 
 def _orderings(
-    operator: Operator, order: list[Order], context: Context
+    operator: Operator, order: list[OrderItem], context: Context
 ) -> tuple[Operator, tuple[Ordering, ...]]:
     found = []
     for item in order:
@@ -109,7 +109,7 @@ def _orderings(
 
 def distinct(block: Block, context: Context) -> Block:
     """Each row of the block once, for each row of a surrounding query."""
-    found = keys(block.operator, block.correlated, "DISTINCT", context)
+    found = correlation_keys(block.operator, block.correlated, "DISTINCT", context)
     shown = [n for n, (_, e) in enumerate(block.outputs) if e.columns <= found.operator.names]
     for _, expression in block.outputs:
         if not expression.columns <= found.operator.names and expression.columns & found.operator.names:
@@ -118,29 +118,29 @@ def distinct(block: Block, context: Context) -> Block:
         # all rows are equal, whatever the surrounding query's columns are
         return Block(Top(found.operator, (), (), 1), block.outputs, found.conditions)
     own = replace(block, operator=found.operator, outputs=tuple(block.outputs[n] for n in shown))
-    project, renamed = projected_with(own, found.names, context)
+    project, renamed = project_with(own, found.names, context)
     outputs = list(block.outputs)
     for number, made in zip(shown, project.columns, strict=False):
         outputs[number] = (outputs[number][0], column(made.name))
     return Block(Distinct(project), tuple(outputs), found.renamed(renamed))
 
 
-def projected(block: Block, context: Context) -> Project:
+def project_outputs(block: Block, context: Context) -> Project:
     """The block's outputs as columns of an operator, in their order."""
-    return projected_with(block, (), context)[0]
+    return project_with(block, (), context)[0]
 
 
-def projected_with(block: Block, names: tuple[str, ...], context: Context) -> tuple[Project, dict[str, str]]:
+def project_with(block: Block, names: tuple[str, ...], context: Context) -> tuple[Project, dict[str, str]]:
     """The outputs and then these columns as columns of an operator, and what the latter are called."""
-    settler = Settler(context, block.operator)
-    settled = []
+    pushdown = ScanPushdown(context, block.operator)
+    pushed = []
     for _, expression in block.outputs:
         if not expression.columns <= block.operator.names:
             raise refuse_correlation(f"{expression}, which reads a surrounding query,")
-        settled.append(settler.in_spark(expression))
+        pushed.append(pushdown.for_spark(expression))
     wishes = [name for name, _ in block.outputs] + list(names)
-    values = [*settled, *(column(name) for name in names)]
+    values = [*pushed, *(column(name) for name in names)]
     pairs = zip(wishes, values, strict=True)
-    columns = [result_column(context, wish, value, settler.operator) for wish, value in pairs]
-    renamed = {name: c.name for name, c in zip(names, columns[len(settled) :], strict=True)}
-    return Project(settler.operator, tuple(columns), tuple(values)), renamed
+    columns = [result_column(context, wish, value, pushdown.operator) for wish, value in pairs]
+    renamed = {name: c.name for name, c in zip(names, columns[len(pushed) :], strict=True)}
+    return Project(pushdown.operator, tuple(columns), tuple(values)), renamed

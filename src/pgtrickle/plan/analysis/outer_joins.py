@@ -10,9 +10,9 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.block import Surroundings
 from pgtrickle.plan.analysis.columns import as_column, type_over, with_match
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.correlation import matched, matched_both_ways
+from pgtrickle.plan.analysis.correlation import match_both_ways, match_sides
 from pgtrickle.plan.analysis.relations import Relations
-from pgtrickle.plan.analysis.row_order import of_several
+from pgtrickle.plan.analysis.row_order import order_of_several
 from pgtrickle.plan.analysis.scalars import given
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments
@@ -40,21 +40,21 @@ def together(left: Relations, right: Relations, merged: Mapping[str, Expression]
     )
 
 
-def left_joined(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
+def join_left(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
     """LEFT JOIN: the rows of the left stay."""
     operator, padded_right, merged = _one_sided(left, right, node, surroundings)
     found = _with_leaf(together(left, padded_right, merged), operator, left.conditions)
-    return replace(found, order=of_several([left.order, right.order]))
+    return replace(found, order=order_of_several([left.order, right.order]))
 
 
-def right_joined(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
+def join_right(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
     """RIGHT JOIN: a LEFT JOIN from the other side, except for the order of the columns."""
     operator, padded_left, merged = _one_sided(right, left, node, surroundings)
     found = _with_leaf(together(padded_left, right, merged), operator, right.conditions)
-    return replace(found, order=of_several([left.order, right.order]))
+    return replace(found, order=order_of_several([left.order, right.order]))
 
 
-def full_joined(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
+def join_full(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
     """FULL JOIN: the rows of both sides stay."""
     conditions = equalities(left, right, node)
     both = together(left, right, {})
@@ -63,14 +63,14 @@ def full_joined(left: Relations, right: Relations, node: exp.Join, surroundings:
         if has_subquery(on):
             raise refuse("a subquery in the condition of a FULL JOIN")
         conditions += conjuncts(both.scope.resolve(on))
-    found = matched_both_ways(operators[0], operators[1], conditions, surroundings.context)
-    lefts, left_operator = padded(left, found.left, surroundings.context)
-    rights, right_operator = padded(right, found.right, surroundings.context)
+    found = match_both_ways(operators[0], operators[1], conditions, surroundings.context)
+    lefts, left_operator = pad_side(left, found.left, surroundings.context)
+    rights, right_operator = pad_side(right, found.right, surroundings.context)
     pairs = Join(left_operator, right_operator, ())
     merged = merged_columns(lefts, rights, node, pairs, surroundings.context, is_either=True)
     operator = OuterJoin(left_operator, right_operator, found.on, found.condition, keeps_right=True)
     both = _with_leaf(together(lefts, rights, merged), operator, [])
-    return replace(both, order=of_several([left.order, right.order]))
+    return replace(both, order=order_of_several([left.order, right.order]))
 
 
 def _with_leaf(relations: Relations, operator: Operator, conditions: list[Expression]) -> Relations:
@@ -98,8 +98,8 @@ def _one_sided(
         else:
             raise refuse("a subquery in the condition of an outer join that reads both sides")
     conditions += [*pending, *inner.correlated]
-    padded_other, right = padded(other, inner.operator, context)
-    found = matched(outer.operator, right, conditions, context)
+    padded_other, right = pad_side(other, inner.operator, context)
+    found = match_sides(outer.operator, right, conditions, context)
     merged = merged_columns(kept, padded_other, node, Join(found.left, found.right, ()), context)
     return OuterJoin(found.left, found.right, found.on, found.condition), padded_other, merged
 
@@ -173,7 +173,7 @@ def merged_columns(
     return found
 
 
-def padded(side: Relations, operator: Operator, context: Context) -> tuple[Relations, Operator]:
+def pad_side(side: Relations, operator: Operator, context: Context) -> tuple[Relations, Operator]:
     """The side with all it offers as columns, which a join can fill with nulls."""
     known: dict[Expression, Expression] = {}
     is_match: str | None = None

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from pgtrickle.plan.expressions.dialect import parsed
-from pgtrickle.plan.limits import MAX_DEPTH, check_depth, check_text, exceeded
+from pgtrickle.plan.expressions.dialect import parse_or_none
+from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.plan.refusals import refuse
 
 _AROUND_CALLS = (exp.Filter, exp.WithinGroup, exp.Window)
 
 
-def parse(text: str) -> exp.Expr:
+def parse(text: str, limits: QueryLimits = USUAL_LIMITS) -> exp.Expr:
     """The text as a tree; refused if our parser cannot read it, or if it is too much of it."""
-    check_text(text)
+    limits.check_text(text)
     try:
-        tree = parsed(text)
+        tree = parse_or_none(text)
     except RecursionError:
-        raise exceeded("MAX_DEPTH", MAX_DEPTH) from None
+        raise limits.exceeded("max_depth") from None
     if tree is None:
         raise refuse("SQL that our parser cannot read")
-    check_depth(tree)
+    limits.check_depth(tree)
     for node in list(tree.find_all(exp.Column, exp.Dot)):
         _move_schema(node)
     return tree

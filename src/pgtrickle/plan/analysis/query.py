@@ -8,37 +8,36 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.domains import placed
-from pgtrickle.plan.analysis.expanding import with_expanded_keys
+from pgtrickle.plan.analysis.domains import place_domain
 from pgtrickle.plan.analysis.from_clause import relations_of
-from pgtrickle.plan.analysis.functions_in import has_aggregates
-from pgtrickle.plan.analysis.grouping import Groups, Rows, lifted_calls
-from pgtrickle.plan.analysis.ordering import cut_in_order, cut_of, ordered_by, projected
+from pgtrickle.plan.analysis.function_kinds import has_aggregates
+from pgtrickle.plan.analysis.grouping import BlockRows, Groups, lift_calls
+from pgtrickle.plan.analysis.ordering import cut_of, cut_rows, order_item
 from pgtrickle.plan.analysis.parsing import parse
-from pgtrickle.plan.analysis.select_list import selected
+from pgtrickle.plan.analysis.select_list import select_outputs
 from pgtrickle.plan.analysis.set_operations import set_operation
+from pgtrickle.plan.analysis.set_returning import with_expanded_keys
 from pgtrickle.plan.analysis.subqueries import Attachments
 from pgtrickle.plan.analysis.table_functions import values_block
-from pgtrickle.plan.analysis.windows import inlined_windows
+from pgtrickle.plan.analysis.windows import inline_windows
 from pgtrickle.plan.analysis.with_clause import with_names
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.limits import MAX_DEPTH, exceeded
 from pgtrickle.plan.refusals import refuse
 
-__all__ = ["Block", "analysed", "parse", "projected"]
+__all__ = ["Block", "analyse", "parse"]
 
 
-def analysed(node: exp.Expr, context: Context) -> Block:
+def analyse(node: exp.Expr, context: Context) -> Block:
     """The operators of a whole query."""
     try:
-        return _analysed(node, Surroundings(context, _analysed, is_outermost=True))
+        return _analyse(node, Surroundings(context, _analyse, is_outermost=True))
     except RecursionError:
-        raise exceeded("MAX_DEPTH", MAX_DEPTH) from None
+        raise context.limits.exceeded("max_depth") from None
 
 
-def _analysed(node: exp.Expr, surroundings: Surroundings) -> Block:
+def _analyse(node: exp.Expr, surroundings: Surroundings) -> Block:
     if isinstance(node, exp.Subquery):
-        return _analysed(node.this, surroundings)
+        return _analyse(node.this, surroundings)
     if with_ := node.args.get("with_"):
         surroundings = with_names(with_, surroundings)
     if isinstance(node, exp.Select):
@@ -54,21 +53,21 @@ def _select(node: exp.Select, surroundings: Surroundings) -> Block:
     for part, name in (("qualify", "QUALIFY"), ("locks", "FOR UPDATE"), ("laterals", "LATERAL VIEW")):
         if node.args.get(part):
             raise refuse(name)
-    node = inlined_windows(node)
+    node = inline_windows(node)
     given: dict[str, Expression] = {}
     own = surroundings.domain
     if own is not None and surroundings.outer is not None:
-        own, outer = placed(own, surroundings.outer, surroundings.context)
+        own, outer = place_domain(own, surroundings.outer, surroundings.context)
         given = {name: column(outside) for outside, name in own.columns}
         surroundings = surroundings.inside(outer)
     relations = relations_of(node, surroundings, own)
     if where := node.args.get("where"):
         relations.add_condition(where.this)
     # PostgreSQL makes joins of the subqueries in a condition
-    order = relations.order.passed_over() if relations.deferred else relations.order
+    order = relations.order.after_reordering() if relations.deferred else relations.order
     operator, correlated = relations.joined(surroundings)
     node, operator = with_expanded_keys(node, operator, relations.scope, surroundings.context)
-    node, lifted = lifted_calls(node, surroundings)
+    node, lifted = lift_calls(node, surroundings)
     if (
         lifted
         or node.args.get("group")
@@ -76,9 +75,9 @@ def _select(node: exp.Select, surroundings: Surroundings) -> Block:
         or has_aggregates(node, surroundings.context)
     ):
         groups = Groups(node, relations.scope, given, lifted, order, surroundings)
-        return selected(node, groups.rows(operator, correlated), surroundings)
-    rows = Rows(Attachments(operator, relations.scope, surroundings), correlated, order)
-    return selected(node, rows, surroundings)
+        return select_outputs(node, groups.rows(operator, correlated), surroundings)
+    rows = BlockRows(Attachments(operator, relations.scope, surroundings), correlated, order)
+    return select_outputs(node, rows, surroundings)
 
 
 def _cut(node: exp.Expr, block: Block, surroundings: Surroundings) -> Block:
@@ -87,9 +86,9 @@ def _cut(node: exp.Expr, block: Block, surroundings: Surroundings) -> Block:
     if cut.is_nothing and surroundings.is_outermost:
         return block
     items = node.args["order"].expressions if node.args.get("order") else []
-    own = [ordered_by(item, _output(item.this, block)) for item in items]
-    block = replace(block, order=block.order.refined(own))
-    return cut_in_order(block, own, cut, surroundings.context)
+    own = [order_item(item, _output(item.this, block)) for item in items]
+    block = replace(block, order=block.order.then_by(own))
+    return cut_rows(block, own, cut, surroundings.context)
 
 
 def _output(node: exp.Expr, block: Block) -> Expression:

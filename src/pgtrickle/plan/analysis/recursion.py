@@ -9,7 +9,7 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.block import Block, Named, Outputs, Surroundings
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.domains import PLAIN
-from pgtrickle.plan.analysis.ordering import projected
+from pgtrickle.plan.analysis.ordering import project_outputs
 from pgtrickle.plan.analysis.with_clause import with_names
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import column
@@ -55,7 +55,7 @@ def _alone(node: exp.Expr, around: Surroundings) -> Block:
 def _named(block: Block, names: list[str], context: Context) -> Project:
     """A term under the names of the recursion's columns: PostgreSQL gives those of a step no names."""
     shown = zip(names, (expression for _, expression in block.outputs), strict=True)
-    return projected(replace(block, outputs=tuple(shown)), context)
+    return project_outputs(replace(block, outputs=tuple(shown)), context)
 
 
 def _columns(names: list[str], base: Operator, context: Context) -> tuple[Column, ...]:

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Domain, Outputs, Surroundings
 from pgtrickle.plan.analysis.disjunctions import is_true
-from pgtrickle.plan.analysis.joining import join_tree
-from pgtrickle.plan.analysis.row_order import NO_ORDER, Delivered, of_several
+from pgtrickle.plan.analysis.join_order import join_tree
+from pgtrickle.plan.analysis.row_order import NO_ORDER, RowOrder, order_of_several
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments
 from pgtrickle.plan.expressions import Expression, conjuncts
@@ -32,7 +32,7 @@ class Relations:
     deferred: list[exp.Expr] = field(default_factory=list)
     visible: Outputs = ()
     domain: Domain | None = None
-    order: Delivered = NO_ORDER
+    order: RowOrder = NO_ORDER
 
     def take_domain(self) -> Domain | None:
         """The domain, if its rows are still a relation of their own here; they no longer are then."""
@@ -50,10 +50,10 @@ class Relations:
             self.leaves.append(domain.operator)
             self.conditions.extend(domain.conditions)
 
-    def order_beside(self, right: Relations) -> Delivered:
+    def order_beside(self, right: Relations) -> RowOrder:
         """The order of these rows joined with those of `right`: theirs, if there is nothing else here."""
         is_alone = all(self.domain is not None and leaf is self.domain.operator for leaf in self.leaves)
-        return right.order if is_alone else of_several([self.order, right.order])
+        return right.order if is_alone else order_of_several([self.order, right.order])
 
     def add_condition(self, node: exp.Expr) -> None:
         """Let only rows through for which the condition, of ON or WHERE, is true."""

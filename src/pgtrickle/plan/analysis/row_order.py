@@ -11,7 +11,7 @@ from pgtrickle.plan.expressions import Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class OrderItem:
     """One item of an ORDER BY."""
 
     value: Expression
@@ -26,25 +26,25 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class RowOrder:
     """The `items` by which rows arrive in order, none if the query asks for no order.
 
     With `is_lost` there is an ORDER BY below, but something above it (a join, a group, a set operation)
     may have put the rows into another order, and only PostgreSQL's plan says which.
     """
 
-    items: tuple[Order, ...] = ()
+    items: tuple[OrderItem, ...] = ()
     is_lost: bool = False
 
-    def passed_over(self) -> Delivered:
+    def after_reordering(self) -> RowOrder:
         """The order after something that need not keep it."""
-        return Delivered(is_lost=self.is_lost or bool(self.items))
+        return RowOrder(is_lost=self.is_lost or bool(self.items))
 
-    def refined(self, own: list[Order]) -> Delivered:
+    def then_by(self, own: list[OrderItem]) -> RowOrder:
         """The order of rows that arrive in this one and are then ordered by `own`: ties stay as they came."""
         if not own:
             return self
-        return Delivered((*own, *(item for item in self.items if item not in own)))
+        return RowOrder((*own, *(item for item in self.items if item not in own)))
 
     def begins_with(self, values: list[Expression]) -> bool:
         """Whether sorting by the values would change nothing, as PostgreSQL sorts without being told how."""
@@ -62,14 +62,14 @@ class Delivered:
             )
 
 
-NO_ORDER = Delivered()
+NO_ORDER = RowOrder()
 
 
-def of_several(orders: list[Delivered]) -> Delivered:
+def order_of_several(orders: list[RowOrder]) -> RowOrder:
     """The order of rows that come from several places."""
-    return Delivered(is_lost=any(order.is_lost or order.items for order in orders))
+    return RowOrder(is_lost=any(order.is_lost or order.items for order in orders))
 
 
-def reading(order: Delivered, names: frozenset[str]) -> tuple[Order, ...]:
+def items_over(order: RowOrder, names: frozenset[str]) -> tuple[OrderItem, ...]:
     """The items that differ between the rows of an operator with these columns."""
     return tuple(item for item in order.items if item.value.columns & names)

@@ -10,9 +10,9 @@ from sqlglot import exp
 from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.columns import as_column, with_match
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.copying import copied, renamed
-from pgtrickle.plan.analysis.correlation import equal_sides, keys, matched
-from pgtrickle.plan.analysis.marks import marked
+from pgtrickle.plan.analysis.copying import copy_operator, rename_columns
+from pgtrickle.plan.analysis.correlation import correlation_keys, equal_sides, match_sides
+from pgtrickle.plan.analysis.marks import attach_mark
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import (
     Aggregate,
@@ -53,34 +53,32 @@ def given(is_there: Expression | None, expression: Expression) -> Expression:
     return Expression(exp.Case(ifs=[exp.If(this=is_there.node.copy(), true=expression.node.copy())]))
 
 
-def attached_row(operator: Operator, block: Block, context: Context) -> Attached:
+def attach_row(operator: Operator, block: Block, context: Context) -> Attached:
     """The only row of a block beside each row; more than one is an error."""
     if block.is_total:
-        return attached_total(operator, block, context)
+        return attach_total(operator, block, context)
     if not block.correlated and has_one_row(block.operator):
         if isinstance(block.operator, Values):
             return Attached(operator, block.outputs, None)
         return Attached(Join(operator, block.operator, ()), block.outputs, None)
-    return attached_left(operator, _single(operator, block, context), [], context)
+    return attach_left(operator, _single(operator, block, context), [], context)
 
 
-def attached_total(operator: Operator, block: Block, context: Context) -> Attached:
+def attach_total(operator: Operator, block: Block, context: Context) -> Attached:
     """The row of an aggregate without GROUP BY beside each row."""
-    found = matched(operator, block.operator, list(block.correlated), context)
+    found = match_sides(operator, block.operator, list(block.correlated), context)
     joined = OuterJoin(found.left, found.right, found.on, found.condition)
     return Attached(joined, block.outputs, block.condition)
 
 
-def attached_left(
-    operator: Operator, block: Block, conditions: list[Expression], context: Context
-) -> Attached:
+def attach_left(operator: Operator, block: Block, conditions: list[Expression], context: Context) -> Attached:
     """Each row beside those of the block that match, or beside nulls."""
-    block = padded(block, context)
+    block = pad_block(block, context)
     needs_match = any(e.column is None or e.column not in block.operator.names for _, e in block.outputs)
     right, is_match = block.operator, None
     if needs_match:
         right, is_match = with_match(block.operator, context)
-    found = matched(operator, right, [*block.correlated, *conditions], context)
+    found = match_sides(operator, right, [*block.correlated, *conditions], context)
     joined = OuterJoin(found.left, found.right, found.on, found.condition)
     shown = tuple(
         (name, e if e.column in right.names or is_match is None else given(column(is_match), e))
@@ -89,7 +87,7 @@ def attached_left(
     return Attached(joined, shown, None)
 
 
-def padded(block: Block, context: Context) -> Block:
+def pad_block(block: Block, context: Context) -> Block:
     """The block with those outputs as columns that read no surrounding query: nulls can pad them."""
     operator = block.operator
     outputs = []
@@ -124,7 +122,7 @@ def _single(operator: Operator, block: Block, context: Context) -> Block:
     """The block with a check that each row of the surrounding query has one partner at most."""
     if not may_be_several(block):
         return block
-    found = keys(block.operator, block.correlated, "a scalar subquery", context)
+    found = correlation_keys(block.operator, block.correlated, "a scalar subquery", context)
     child = found.operator
     if found.names:
         child = _reached(child, found.conditions, operator, context)
@@ -136,9 +134,9 @@ def _reached(
 ) -> Operator:
     """Only rows that some row of the surrounding query asks for: others may well come twice."""
     needed = {name for condition in conditions for name in condition.columns} - child.names
-    asking, names = copied(without_companions(operator, needed), context)
-    wanted = Block(asking, (), tuple(renamed(condition, names) for condition in conditions))
-    marks, is_asked_for = marked(child, wanted, [], context)
+    asking, names = copy_operator(without_companions(operator, needed), context)
+    wanted = Block(asking, (), tuple(rename_columns(condition, names) for condition in conditions))
+    marks, is_asked_for = attach_mark(child, wanted, [], context)
     return Filter(marks, is_asked_for)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from pgtrickle.plan.expressions import Expression
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.refusals import refuse
 
 
@@ -29,7 +29,7 @@ class Scope:
         """What a column reference stands for."""
         found = self.find(reference)
         if found is None:
-            raise refuse(f"the reference {written(reference)}")
+            raise refuse(f"the reference {to_sql(reference)}")
         return found
 
     def find(self, reference: exp.Column) -> Expression | None:

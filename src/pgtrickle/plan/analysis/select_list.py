@@ -8,19 +8,19 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.block import Block, Outputs, Surroundings
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.expanding import Expansion, expanded
-from pgtrickle.plan.analysis.functions_in import set_functions
-from pgtrickle.plan.analysis.grouping import Rows
-from pgtrickle.plan.analysis.ordering import cut_in_order, cut_of, distinct, first_of_each, ordered_by
-from pgtrickle.plan.analysis.row_order import Delivered, Order
+from pgtrickle.plan.analysis.function_kinds import set_functions
+from pgtrickle.plan.analysis.grouping import BlockRows
+from pgtrickle.plan.analysis.ordering import cut_of, cut_rows, distinct, first_of_each, order_item
+from pgtrickle.plan.analysis.row_order import OrderItem, RowOrder
 from pgtrickle.plan.analysis.scope import has_subquery
+from pgtrickle.plan.analysis.set_returning import Expansion, expand
 from pgtrickle.plan.analysis.windows import Windows
 from pgtrickle.plan.expressions import Expression
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.refusals import refuse
 
 
-def selected(node: exp.Select, rows: Rows, surroundings: Surroundings) -> Block:
+def select_outputs(node: exp.Select, rows: BlockRows, surroundings: Surroundings) -> Block:
     """The block of a query whose rows, grouped or not, are known."""
     context = surroundings.context
     before = rows.attachments.operator
@@ -36,48 +36,48 @@ def selected(node: exp.Select, rows: Rows, surroundings: Surroundings) -> Block:
         return _total(node, rows, outputs, is_attached=operator is not before, context=context)
     arriving = rows.order
     if order is None:
-        order, arriving = [], Delivered(is_lost=True)
+        order, arriving = [], RowOrder(is_lost=True)
     block = Block(operator, outputs, rows.correlated, order=arriving)
-    block, order, on = _windowed(block, order, on, context)
+    block, order, on = _with_windows(block, order, on, context)
     expansion = Expansion(tuple(order), tuple(on), is_unread, _is_free(node), _is_distinct(node))
-    block, order = expanded(block, expansion, context)
+    block, order = expand(block, expansion, context)
     if on:
         if not order and not block.order.begins_with(on):
-            block.order.passed_over().require("DISTINCT ON without ORDER BY")
-        in_order = block.order.refined(order)
+            block.order.after_reordering().require("DISTINCT ON without ORDER BY")
+        in_order = block.order.then_by(order)
         block = first_of_each(block, on, list(in_order.items), context)
         block = replace(block, order=in_order)
     elif node.args.get("distinct"):
         shown = [expression for _, expression in block.outputs]
-        arriving = block.order.passed_over()
+        arriving = block.order.after_reordering()
         block = distinct(block, context)
-        order = [replace(item, value=_moved(item.value, shown, block)) for item in order]
-        block = replace(block, order=arriving.refined(order))
+        order = [replace(item, value=_move(item.value, shown, block)) for item in order]
+        block = replace(block, order=arriving.then_by(order))
     else:
-        block = replace(block, order=block.order.refined(order))
-    return cut_in_order(block, order, cut_of(node), context)
+        block = replace(block, order=block.order.then_by(order))
+    return cut_rows(block, order, cut_of(node), context)
 
 
-def _order(node: exp.Select, outputs: Outputs, rows: Rows) -> list[Order] | None:
+def _order(node: exp.Select, outputs: Outputs, rows: BlockRows) -> list[OrderItem] | None:
     """The items of ORDER BY; None if the order does not matter here, and is not simply known."""
     named = dict(reversed(outputs))
     # the same subquery must not be asked twice
-    texts = [written(item.unalias().unnest()) for item in node.expressions]
+    texts = [to_sql(item.unalias().unnest()) for item in node.expressions]
     shown = dict(zip(texts, (expression for _, expression in outputs), strict=True))
-    found: list[Order] = []
+    found: list[OrderItem] = []
     for item in _order_items(node):
         bare = item.this
         if isinstance(bare, exp.Column) and not bare.table and bare.name in named:
             value = named[bare.name]
-        elif written(bare.unnest()) in shown:
-            value = shown[written(bare.unnest())]
+        elif to_sql(bare.unnest()) in shown:
+            value = shown[to_sql(bare.unnest())]
         elif _is_free(node) and (has_subquery(bare) or bare.find(exp.Window)):
             return None
         else:
             value = rows.attachments.value(bare)
         if _is_free(node) and not isinstance(item, exp.Ordered):
             return None
-        found.append(ordered_by(item, value))
+        found.append(order_item(item, value))
     return found
 
 
@@ -100,7 +100,7 @@ def _has_on(node: exp.Select) -> bool:
     return isinstance(clause, exp.Distinct) and bool(clause.args.get("on"))
 
 
-def _distinct_on(node: exp.Select, rows: Rows) -> list[Expression]:
+def _distinct_on(node: exp.Select, rows: BlockRows) -> list[Expression]:
     clause = node.args.get("distinct")
     on = clause.args.get("on") if isinstance(clause, exp.Distinct) else None
     if on is None:
@@ -110,7 +110,9 @@ def _distinct_on(node: exp.Select, rows: Rows) -> list[Expression]:
     return [rows.attachments.value(item) for item in items]
 
 
-def _total(node: exp.Select, rows: Rows, outputs: Outputs, *, is_attached: bool, context: Context) -> Block:
+def _total(
+    node: exp.Select, rows: BlockRows, outputs: Outputs, *, is_attached: bool, context: Context
+) -> Block:
     """An aggregate without GROUP BY that has a row for each row of the surrounding query."""
     cut = cut_of(node)
     has_windows = any(e.node.find(exp.Window) for _, e in outputs)
@@ -122,31 +124,31 @@ def _total(node: exp.Select, rows: Rows, outputs: Outputs, *, is_attached: bool,
     return Block(rows.attachments.operator, outputs, rows.correlated, True, rows.condition)
 
 
-def _windowed(
-    block: Block, order: list[Order], on: list[Expression], context: Context
-) -> tuple[Block, list[Order], list[Expression]]:
+def _with_windows(
+    block: Block, order: list[OrderItem], on: list[Expression], context: Context
+) -> tuple[Block, list[OrderItem], list[Expression]]:
     """The block with its window calls as columns."""
     expressions = [*(e for _, e in block.outputs), *(item.value for item in order), *on]
     calls = [call for expression in expressions for call in expression.node.find_all(exp.Window)]
     if not calls:
         return block, order, on
     # one window sorts the rows for itself, and another one gets them so
-    arriving = block.order if len({_sorting(call) for call in calls}) == 1 else block.order.passed_over()
+    arriving = block.order if len({_sorting(call) for call in calls}) == 1 else block.order.after_reordering()
     windows = Windows(block.operator, block.correlated, arriving, context)
     outputs = tuple((name, windows.rewritten(e)) for name, e in block.outputs)
     order = [replace(item, value=windows.rewritten(item.value)) for item in order]
     on = [windows.rewritten(expression) for expression in on]
-    sorted_again = block.order.passed_over()
+    sorted_again = block.order.after_reordering()
     return Block(windows.operator(), outputs, windows.correlated, order=sorted_again), order, on
 
 
 def _sorting(call: exp.Window) -> str:
     """What rows are sorted by for a window call, as text."""
     parts = [*(call.args.get("partition_by") or []), call.args.get("order")]
-    return ", ".join(written(part) for part in parts if part is not None)
+    return ", ".join(to_sql(part) for part in parts if part is not None)
 
 
-def _moved(value: Expression, shown: list[Expression], block: Block) -> Expression:
+def _move(value: Expression, shown: list[Expression], block: Block) -> Expression:
     """What an item of ORDER BY is after DISTINCT: one of the outputs, or a constant."""
     if not value.columns:
         return value

@@ -10,10 +10,10 @@ from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.correlation import Keys, keys
-from pgtrickle.plan.analysis.domains import totalled
-from pgtrickle.plan.analysis.ordering import projected_with
-from pgtrickle.plan.analysis.row_order import of_several
+from pgtrickle.plan.analysis.correlation import CorrelationKeys, correlation_keys
+from pgtrickle.plan.analysis.domains import total_over_domain
+from pgtrickle.plan.analysis.ordering import project_with
+from pgtrickle.plan.analysis.row_order import order_of_several
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Column, Distinct, Operator, Project, SetKind, SetOperation, UnionAll
@@ -34,7 +34,7 @@ def set_operation(node: exp.SetOperation, surroundings: Surroundings) -> Block:
     blocks = [_arm(arm, replace(surroundings, is_outermost=False)) for arm in nodes]
     if not blocks[0].outputs:
         raise refuse("a set operation of rows without columns")
-    arms, conditions = _projected(blocks, context)
+    arms, conditions = _project_arms(blocks, context)
     same = _of_one_type(arms, context)
     operator: Operator
     if isinstance(node, exp.Union):
@@ -48,31 +48,33 @@ def set_operation(node: exp.SetOperation, surroundings: Surroundings) -> Block:
     own = tuple(
         condition.substitute({old: column(new) for old, new in renamed.items()}) for condition in conditions
     )
-    return Block(operator, outputs, own, order=of_several([block.order for block in blocks]))
+    return Block(operator, outputs, own, order=order_of_several([block.order for block in blocks]))
 
 
 def _arm(node: exp.Expr, surroundings: Surroundings) -> Block:
     block = surroundings.analyse(node, surroundings)
-    return totalled(block, surroundings) if block.is_total else block
+    return total_over_domain(block, surroundings) if block.is_total else block
 
 
-def _projected(blocks: list[Block], context: Context) -> tuple[list[Project], tuple[Expression, ...]]:
+def _project_arms(blocks: list[Block], context: Context) -> tuple[list[Project], tuple[Expression, ...]]:
     """The arms as operators whose columns are the outputs and the keys of the correlation."""
-    found = [keys(block.operator, block.correlated, "a set operation", context) for block in blocks]
+    found = [
+        correlation_keys(block.operator, block.correlated, "a set operation", context) for block in blocks
+    ]
     if len({tuple(sorted(_outer_sides(own))) for own in found}) > 1:
         raise refuse_correlation("a set operation whose arms are correlated differently")
     arms: list[Project] = []
     conditions: tuple[Expression, ...] = ()
     for block, own in zip(blocks, found, strict=True):
         names = tuple(name for _, name in sorted(zip(_outer_sides(own), own.names, strict=True)))
-        arm, renamed = projected_with(replace(block, operator=own.operator), names, context)
+        arm, renamed = project_with(replace(block, operator=own.operator), names, context)
         if not arms:
             conditions = own.renamed(renamed)
         arms.append(arm)
     return arms, conditions
 
 
-def _outer_sides(own: Keys) -> list[str]:
+def _outer_sides(own: CorrelationKeys) -> list[str]:
     """For each key the text of what it is equal to; conditions of the outer query alone differ per arm."""
     if len(own.names) != len(own.conditions):
         raise refuse_correlation("a set operation over such a correlation")

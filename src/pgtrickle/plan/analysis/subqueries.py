@@ -7,25 +7,25 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from pgtrickle.plan.analysis.aggregate_levels import check_levels
 from pgtrickle.plan.analysis.block import Block, Surroundings
+from pgtrickle.plan.analysis.condition_pushdown import restrict
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.domains import over_domain
-from pgtrickle.plan.analysis.levels import check_levels
 from pgtrickle.plan.analysis.marks import (
     Comparison,
-    compared,
+    attach_mark,
+    comparison_of,
     is_any,
     is_not_any,
-    marked,
     outputs_of,
     value_of_any,
 )
-from pgtrickle.plan.analysis.pushing import restricted
-from pgtrickle.plan.analysis.scalars import attached_row, attached_total, may_be_several
+from pgtrickle.plan.analysis.scalars import attach_row, attach_total, may_be_several
 from pgtrickle.plan.analysis.scope import Scope, check_whole_rows, has_subquery
-from pgtrickle.plan.analysis.simplifying import as_aggregate, for_existence, for_membership
+from pgtrickle.plan.analysis.subquery_forms import as_aggregate, for_existence, for_membership
 from pgtrickle.plan.expressions import Expression, all_of, conjuncts
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.refusals import Correlated, refuse
 
@@ -73,7 +73,7 @@ class Attachments:
         check_whole_rows(node)
         for part in conjuncts(Expression(self._condition(node.copy()))):
             if part.columns <= self.operator.names:
-                self.operator = restricted(self.operator, part, self._context)
+                self.operator = restrict(self.operator, part, self._context)
             else:
                 self.correlated.append(part)
 
@@ -84,7 +84,7 @@ class Attachments:
 
     def _condition(self, node: exp.Expr) -> exp.Expr:
         """A condition for which null is as good as false."""
-        if written(node.unnest()) in self._known:
+        if to_sql(node.unnest()) in self._known:
             return self._plain(node.unnest()).node
         if isinstance(node, exp.Paren):
             return exp.Paren(this=self._condition(node.this))
@@ -99,7 +99,7 @@ class Attachments:
         return self._answered(question, is_any)
 
     def _value(self, node: exp.Expr) -> exp.Expr:
-        if not has_subquery(node) or written(node) in self._known:
+        if not has_subquery(node) or to_sql(node) in self._known:
             return self._plain(node).node
         if isinstance(node, exp.Exists):
             return self._with(for_existence(node.this, self._context), self._exists)
@@ -130,18 +130,18 @@ class Attachments:
         taken = set(self._context.taken)
         try:
             inner = self._surroundings.inside(self._scope)
-            return _enclosed(attach(inner.analyse(query, inner)))
+            return _enclose(attach(inner.analyse(query, inner)))
         except Correlated as refusal:
             self.operator, self._context.taken = before, taken
             block = over_domain(query, before, self._scope, self._surroundings, refusal)
-            return _enclosed(attach(block))
+            return _enclose(attach(block))
 
     def _exists(self, block: Block) -> exp.Expr:
         if block.is_total:
-            found = attached_total(self.operator, block, self._context)
+            found = attach_total(self.operator, block, self._context)
             self.operator = found.operator
             return found.is_there.node if found.is_there else exp.true()
-        self.operator, mark = marked(self.operator, block, [], self._context)
+        self.operator, mark = attach_mark(self.operator, block, [], self._context)
         return mark.node
 
     def _scalar(self, block: Block) -> exp.Expr:
@@ -151,16 +151,16 @@ class Attachments:
                 raise refuse(
                     "a subquery in CASE, COALESCE, AND or OR that is an error if it has several rows"
                 )
-        found = attached_row(self.operator, block, self._context)
+        found = attach_row(self.operator, block, self._context)
         self.operator = found.operator
         return found.value(0).node.copy()
 
     def _row(self, values: tuple[exp.Expr, ...], block: Block) -> exp.Expr:
-        found = attached_row(self.operator, block, self._context)
+        found = attach_row(self.operator, block, self._context)
         self.operator = found.operator
         given = [found.value(number) for number in range(len(values))]
         pairs = zip(values, given, strict=True)
-        return exp.and_(*(compared(exp.EQ, Expression(value), own).node for value, own in pairs))
+        return exp.and_(*(comparison_of(exp.EQ, Expression(value), own).node for value, own in pairs))
 
     def _row_compared(self, node: exp.EQ | exp.NEQ) -> exp.Expr:
         if not isinstance(node.expression, exp.Subquery):
@@ -192,7 +192,7 @@ class Attachments:
 
     def _total(self, comparison: Comparison, *, is_refuted: bool) -> exp.Expr:
         """ANY over the one row that there always is, if its condition holds."""
-        found = attached_total(self.operator, comparison.block, self._context)
+        found = attach_total(self.operator, comparison.block, self._context)
         self.operator = found.operator
         equal = all_of(tuple(comparison.over(outputs_of(comparison.block))))
         assert equal is not None
@@ -224,5 +224,5 @@ def _is_row(node: exp.Expr) -> bool:
     return isinstance(bare, exp.Tuple) or (isinstance(bare, exp.Anonymous) and bare.name.lower() == "row")
 
 
-def _enclosed(node: exp.Expr) -> exp.Expr:
+def _enclose(node: exp.Expr) -> exp.Expr:
     return node if isinstance(node, (exp.Column, exp.Paren)) else exp.Paren(this=node)

@@ -17,7 +17,7 @@ from pgtrickle.plan.analysis.relations import Relations
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, all_of, column
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.operators import Column, Join, Operator, TableFunction, Values
 from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.refusals import refuse, refuse_correlation
@@ -46,7 +46,7 @@ class _Call:
     has_ordinality: bool
 
 
-def function_joined(left: Relations, node: exp.Join, join: Sided, surroundings: Surroundings) -> Relations:
+def join_function(left: Relations, node: exp.Join, join: Sided, surroundings: Surroundings) -> Relations:
     """The relations joined with the rows of a function; by `join` if it reads none of them."""
     context = surroundings.context
     context.count_relation()
@@ -187,7 +187,7 @@ def values_block(node: exp.Values, surroundings: Surroundings) -> Block:
     is_constant = not any(isinstance(part, (exp.Column, exp.Select)) for part in rows.walk())
     if surroundings.domain is not None or not is_constant:
         return surroundings.analyse(_as_union(node), surroundings)
-    query = written(rows)
+    query = to_sql(rows)
     listed = ", ".join(f"c{number}" for number in range(width))
     types = context.types_of(f"({query}) as t({listed})", [f"t.c{number}" for number in range(width)])
     columns = tuple(

@@ -6,19 +6,19 @@ from sqlglot import exp
 
 from pgtrickle.plan.analysis.columns import as_column, type_over
 from pgtrickle.plan.analysis.context import Context
-from pgtrickle.plan.analysis.correlation import keys
-from pgtrickle.plan.analysis.functions_in import bare_call
+from pgtrickle.plan.analysis.correlation import correlation_keys
+from pgtrickle.plan.analysis.function_kinds import bare_call
 from pgtrickle.plan.analysis.order_in_calls import window_in_order
-from pgtrickle.plan.analysis.row_order import Delivered, reading
+from pgtrickle.plan.analysis.row_order import RowOrder, items_over
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, column
-from pgtrickle.plan.expressions.dialect import written
+from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.operators import Column, Operator, Window, WindowCall
 from pgtrickle.plan.properties import row_key
 from pgtrickle.plan.refusals import refuse
 
 
-def inlined_windows(node: exp.Select) -> exp.Select:
+def inline_windows(node: exp.Select) -> exp.Select:
     """The query with every OVER clause spelled out; WINDOW gave names to some."""
     definitions = {w.this.name: w for w in node.args.get("windows") or []}
     if not definitions:
@@ -50,11 +50,11 @@ class Windows:
     """The window calls of one block, whose rows are those of an operator and arrive in `order`."""
 
     def __init__(
-        self, operator: Operator, correlated: tuple[Expression, ...], order: Delivered, context: Context
+        self, operator: Operator, correlated: tuple[Expression, ...], order: RowOrder, context: Context
     ) -> None:
         self._order = order
         self._context = context
-        found = keys(operator, correlated, "a window function", context)
+        found = correlation_keys(operator, correlated, "a window function", context)
         self._operator = found.operator
         self._keys = found.names
         self.correlated = found.conditions
@@ -79,16 +79,16 @@ class Windows:
         return node
 
     def _call(self, node: exp.Window) -> str:
-        items = reading(self._order, self._operator.names)
+        items = items_over(self._order, self._operator.names)
         window_in_order(node, self._order, items, row_key(self._operator))
         names = [self._column(part) for part in node.args.get("partition_by") or []]
         partition = tuple(sorted({*names, *self._keys}))
         node.set("partition_by", [column(name).node for name in dict.fromkeys([*names, *self._keys])])
         for item in node.args["order"].expressions if node.args.get("order") else []:
             item.set("this", column(self._column(item.this)).node)
-        self._settle_arguments(node.this)
+        self._push_arguments(node.this)
         calls = self._calls.setdefault(partition, {})
-        text = written(node)
+        text = to_sql(node)
         if text not in calls:
             whole = Expression(node.copy())
             pg_type = type_over(self._context, whole, self._operator)
@@ -96,7 +96,7 @@ class Windows:
             calls[text] = WindowCall(Column(name, pg_type, carrier_of(pg_type)), whole)
         return calls[text].column.name
 
-    def _settle_arguments(self, call: exp.Expr) -> None:
+    def _push_arguments(self, call: exp.Expr) -> None:
         if isinstance(call, exp.Filter):
             condition = call.expression
             condition.set("this", column(self._column(condition.this)).node)

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from pgtrickle.plan.expressions.dialect import parsed
+from pgtrickle.plan.expressions.dialect import parse_or_none
 
 
 def makes_arrays(queries: Iterable[str]) -> bool:
     """Whether one of the queries casts something other than a constant to an array, as far as can be seen."""
-    trees = [parsed(query) for query in queries]
+    trees = [parse_or_none(query) for query in queries]
     return any(tree is None or any(map(_is_cast_to_array, tree.find_all(exp.Cast))) for tree in trees)
 
 

@@ -54,7 +54,7 @@ def is_bounded(call: exp.Expr) -> bool:
                 return _is_short([constant_number(given) for given in node.expressions])
             case name:
                 return name in _BOUNDED
-    # functions of a schema are anybody's, those that the parser knows are PostgreSQL's
+    # a function with a schema may be user-defined; those that the parser knows are PostgreSQL's
     return not isinstance(node, exp.Dot)
 
 

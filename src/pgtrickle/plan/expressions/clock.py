@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from sqlglot import exp
 
-from pgtrickle.plan.expressions.dialect import parsed, written
+from pgtrickle.plan.expressions.dialect import parse_or_none, to_sql
 from pgtrickle.plan.expressions.expression import Expression
 
 CLOCK = "⟨clock⟩"
@@ -21,14 +22,25 @@ _TYPES: dict[type[exp.Expr], str] = {
     exp.Localtimestamp: "timestamp",
 }
 _NAMES = frozenset({"now", "transaction_timestamp", "statement_timestamp"})
+_WORDS = re.compile(
+    rf"\b(?:(?:age|{'|'.join(sorted(_NAMES))})(?=\()|current_(?:date|time|timestamp)\b|localtime(?:stamp)?\b)",
+    re.IGNORECASE,
+)
+"""Words of a text that may read the clock."""
 
 
 def clock_functions(queries: Iterable[str]) -> list[str]:
-    """The calls that read the clock, as they are written; none of what our parser cannot read."""
+    """The calls that read the clock, as written; of a text we cannot parse, the words that may be one."""
     found: list[str] = []
     for query in queries:
-        tree = parsed(query)
-        found += [written(node) for node in tree.walk() if _reads_clock(node)] if tree is not None else []
+        try:
+            tree = parse_or_none(query)
+        except RecursionError:
+            tree = None
+        if tree is None:
+            found += _WORDS.findall(query)
+        else:
+            found += [to_sql(node) for node in tree.walk() if _reads_clock(node)]
     return list(dict.fromkeys(found))
 
 
@@ -45,7 +57,7 @@ def with_clock_marker(expression: Expression) -> Expression:
             return node
         kind = _TYPES.get(type(node), "timestamptz")
         precision = node.args.get("this")
-        typed = f"{kind}({written(precision)})" if isinstance(precision, exp.Literal) else kind
+        typed = f"{kind}({to_sql(precision)})" if isinstance(precision, exp.Literal) else kind
         return exp.Var(this=f"({CLOCK}::{typed})")
 
     return Expression(expression.node.copy().transform(replace))

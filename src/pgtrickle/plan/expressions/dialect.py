@@ -28,7 +28,7 @@ _CLOSED = (
 """What a cast can follow without parentheses."""
 
 
-class Canonical(Postgres):
+class CanonicalDialect(Postgres):
     """The dialect of PostgreSQL's own canonical text."""
 
     NORMALIZE_FUNCTIONS = False
@@ -66,10 +66,10 @@ class Canonical(Postgres):
             return name if '"' in name else name.lower()
 
 
-def parsed(text: str) -> exp.Expr | None:
+def parse_or_none(text: str) -> exp.Expr | None:
     """The text as a tree; None if our parser cannot read it."""
     try:
-        tree = sqlglot.parse_one(text, dialect=Canonical)
+        tree = sqlglot.parse_one(text, dialect=CanonicalDialect)
     except SqlglotError:
         return None
     return _as_meant(tree)
@@ -110,11 +110,11 @@ def _with_rows(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def written(node: exp.Expr) -> str:
+def to_sql(node: exp.Expr) -> str:
     """The tree as text for PostgreSQL."""
-    return node.sql(dialect=Canonical)
+    return node.sql(dialect=CanonicalDialect)
 
 
-def written_once(node: exp.Expr) -> str:
-    """The same for a tree that nobody uses afterwards: writing it may change it."""
-    return node.sql(dialect=Canonical, copy=False)
+def to_sql_once(node: exp.Expr) -> str:
+    """The same for a tree that is not used afterwards: writing it may change it."""
+    return node.sql(dialect=CanonicalDialect, copy=False)

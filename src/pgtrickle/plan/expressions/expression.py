@@ -8,7 +8,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from pgtrickle.plan.expressions.dialect import written, written_once
+from pgtrickle.plan.expressions.dialect import to_sql, to_sql_once
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class Expression:
     @cached_property
     def sql(self) -> str:
         """The expression for PostgreSQL, its columns by their quoted plan names."""
-        return written(self.node)
+        return to_sql(self.node)
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -51,7 +51,7 @@ class Expression:
         def replace(node: exp.Expr) -> exp.Expr:
             return exp.Var(this=place(node.name)) if isinstance(node, exp.Column) else node
 
-        return written_once(self.node.transform(replace))
+        return to_sql_once(self.node.transform(replace))
 
     def substitute(self, columns: Mapping[str, Expression]) -> Expression:
         """The expression with columns replaced by expressions."""
@@ -60,13 +60,13 @@ class Expression:
 
         def replace(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Column) and node.name in columns:
-                return _enclosed(columns[node.name].node.copy())
+                return _enclose(columns[node.name].node.copy())
             return node
 
         return Expression(self.node.transform(replace))
 
 
-def _enclosed(node: exp.Expr) -> exp.Expr:
+def _enclose(node: exp.Expr) -> exp.Expr:
     is_closed = isinstance(node, (exp.Column, exp.Literal, exp.Func, exp.Paren)) and not isinstance(
         node, exp.Cast
     )
@@ -112,4 +112,4 @@ def readable(node: exp.Expr) -> str:
     def plain(part: exp.Expr) -> exp.Expr:
         return exp.Var(this=part.name) if isinstance(part, exp.Column) else part
 
-    return written_once(node.unnest().transform(plain))
+    return to_sql_once(node.unnest().transform(plain))

@@ -64,6 +64,11 @@ class Operator(ABC):
         """The names of its columns."""
         return frozenset(column.name for column in self.columns)
 
+    @property
+    def text_columns(self) -> frozenset[str]:
+        """The names of its columns that are texts."""
+        return frozenset(c.name for c in self.columns if c.type.category == _TEXT_CATEGORY)
+
     def column(self, name: str) -> Column:
         """The column of that name; KeyError if there is none."""
         for column in self.columns:
@@ -77,6 +82,8 @@ class Operator(ABC):
         for child in self.children:
             yield from child.walk()
 
+
+_TEXT_CATEGORY = "S"
 
 _CHILD_TYPES = {"Operator": False, "tuple[Operator, ...]": True}
 """How a field is declared that holds a child, and whether it holds several."""

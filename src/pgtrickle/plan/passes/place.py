@@ -11,9 +11,6 @@ from pgtrickle.plan.refusals import refuse
 from pgtrickle.plan.rules import RULES
 
 _FLOATS = frozenset({"real", "double precision"})
-_WITHOUT_EQUALITY = frozenset(
-    {"json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle", "jsonpath", "txid_snapshot"}
-)
 
 
 def place(op: Operator) -> Operator:
@@ -39,15 +36,18 @@ def _require_repeatable(op: Operator) -> None:
         if isinstance(part, Aggregate):
             for call in part.calls:
                 _require_order(call, part.child)
-    require_equality(op)
 
 
 def require_equality(op: Operator) -> None:
-    """Refuse values that cannot be taken off again: PostgreSQL could not say which rows are equal."""
-    for part in op.walk():
+    """Refuse values without equality below what PostgreSQL evaluates: it could not subtract the old rows.
+
+    Call it after pruning, when columns that nobody reads are gone.
+    """
+    evaluated = [part for part in op.walk() if isinstance(part, Evaluated)]
+    for part in (below for whole in evaluated for below in whole.walk()):
         if isinstance(part, Scan):
             for column in part.columns:
-                if column.type.base in _WITHOUT_EQUALITY:
+                if not column.type.has_equality:
                     raise refuse(
                         f"{column.type.base}, which has no equality, below what PostgreSQL evaluates,"
                     )

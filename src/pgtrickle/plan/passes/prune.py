@@ -1,4 +1,4 @@
-"""Leaves out the columns that nobody reads, down to the scans."""
+"""Removes columns that are not read, down to the scans."""
 
 from __future__ import annotations
 

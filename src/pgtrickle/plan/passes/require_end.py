@@ -73,14 +73,14 @@ def _outputs(recursion: Recursive) -> list[Expression]:
     for part in recursion.step.walk():
         if isinstance(part, Project):
             made |= {c.name: e for c, e in zip(part.columns, part.expressions, strict=True)}
-    return [_resolved(Expression(_column(c.name)), made) for c in recursion.step.columns]
+    return [_resolve(Expression(_column(c.name)), made) for c in recursion.step.columns]
 
 
 def _column(name: str) -> exp.Expr:
     return exp.Column(this=exp.to_identifier(name, quoted=True))
 
 
-def _resolved(expression: Expression, made: Mapping[str, Expression]) -> Expression:
+def _resolve(expression: Expression, made: Mapping[str, Expression]) -> Expression:
     while expression.columns & made.keys():
         name = expression.column
         # a projection that gives a column on under its own name says nothing more of it

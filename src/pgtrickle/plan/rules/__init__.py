@@ -49,7 +49,7 @@ from pgtrickle.plan.rules import (
     window,
 )
 from pgtrickle.plan.rules import filter as filter_
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.rule import Rule
 
 RULES: Final[Mapping[type[Operator], Rule]] = {
@@ -76,4 +76,4 @@ RULES: Final[Mapping[type[Operator], Rule]] = {
     Nothing: bound.NOTHING,
 }
 
-__all__ = ["RULES", "Kind", "Rule"]
+__all__ = ["RULES", "Rule", "RuleKind"]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from typing import Any
 
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.rules.needs import Binder, Needs
-from pgtrickle.plan.rules.provenance import FindReads, Holding, OpenChild
-from pgtrickle.plan.rules.rule import EarlyStop, Names, Pruner
+from pgtrickle.plan.rules.provenance import FindReads, HeldBy, OpenChild
+from pgtrickle.plan.rules.rule import AskKey, AskNullable, AskUnique, EarlyStop, Names, Pruner, Restrict
 
 
 def no_obstacle(op: Operator) -> None:
@@ -35,22 +35,22 @@ def no_open_children(op: Operator) -> tuple[OpenChild, ...]:
     return ()
 
 
-def no_reads(op: Operator, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def no_reads(op: Operator, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     """No reads are known to hold its values."""
     return None
 
 
-def any_nullable(op: Operator, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def any_nullable(op: Operator, name: str, ask: AskNullable) -> bool:
     """Each of its columns may be null."""
     return True
 
 
-def never_unique(op: Operator, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def never_unique(op: Operator, names: Set[str], ask: AskUnique) -> bool:
     """Nothing tells its rows apart."""
     return False
 
 
-def no_row_key(op: Operator, ask: Callable[[Operator], tuple[str, ...] | None]) -> None:
+def no_row_key(op: Operator, ask: AskKey) -> None:
     """No columns are known to identify its rows."""
 
 
@@ -60,7 +60,16 @@ def nothing_to_prune(op: Operator, names: Names, pruner: Pruner) -> Operator:
 
 
 def nothing_to_bind(op: Operator, needs: Needs, binder: Binder) -> Operator:
-    """It needs nothing of anybody."""
+    """It has no children to bind."""
+    return op
+
+
+def push_nothing(op: Operator, condition: Expression, restrict: Restrict) -> None:
+    """A condition says something else below it."""
+
+
+def tighten_nothing(op: Operator, condition: Expression, tighten: Restrict) -> Operator:
+    """It pads nothing, and depends on rows that padding may have made."""
     return op
 
 
@@ -69,11 +78,11 @@ def same_stop(op: Operator, stop: EarlyStop) -> tuple[EarlyStop, ...]:
     return tuple(stop for _ in op.children)
 
 
-def same_nullable(op: Any, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def same_nullable(op: Any, name: str, ask: AskNullable) -> bool:
     """A column can be null where the child's can."""
     return ask(op.child, name)
 
 
-def same_row_key(op: Any, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+def same_row_key(op: Any, ask: AskKey) -> tuple[str, ...] | None:
     """What identifies a row of the child identifies the row made of it."""
     return ask(op.child)

@@ -8,7 +8,8 @@ Kind: keyed by its keys, whole without any. A change needs all rows of the group
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Set
+from dataclasses import replace
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.aggregates import EXACT, is_zero_over_no_rows
@@ -17,11 +18,24 @@ from pgtrickle.plan.expressions.nulls import can_be_null
 from pgtrickle.plan.lowering.exactness import require_exact, spark_expression, spark_name
 from pgtrickle.plan.lowering.spark_text import both_ends, carried_value, folded_sql, names_list
 from pgtrickle.plan.operators import Aggregate, Call, Column, Operator
-from pgtrickle.plan.rules.absent import no_open_children
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import bind_whole_groups, incomparable
-from pgtrickle.plan.rules.kind import Kind
-from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, Holding, Place, reads_of_first_child
-from pgtrickle.plan.rules.rule import EarlyStop, Groups, LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.kind import RuleKind
+from pgtrickle.plan.rules.provenance import ColumnPlace, FindPlaces, FindReads, HeldBy, reads_of_first_child
+from pgtrickle.plan.rules.pushing import restricted_child
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskNullable,
+    AskUnique,
+    EarlyStop,
+    GroupColumns,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Aggregate) -> str:
@@ -30,8 +44,8 @@ def label(op: Aggregate) -> str:
     return f"aggregate by ({keys}){': ' if calls else ''}{calls}"
 
 
-def kind(op: Aggregate) -> Kind:
-    return Kind.KEYED if op.keys else Kind.WHOLE
+def kind(op: Aggregate) -> RuleKind:
+    return RuleKind.KEYED if op.keys else RuleKind.WHOLE
 
 
 def spark_sql(op: Aggregate, needed: Names | None, lower: LowerToSpark) -> str:
@@ -76,7 +90,7 @@ def obstacle(op: Aggregate) -> str | None:
     return incomparable(tuple(key.column for key in op.keys))
 
 
-def postgres_sql(op: Aggregate, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Aggregate, lower: LowerToPostgres) -> str:
     keys = [f"{key.expression.sql} as {quoted(key.column.name)}" for key in op.keys]
     calls = [f"{call.expression.sql} as {quoted(call.column.name)}" for call in op.calls]
     group = ", ".join(str(number + 1) for number in range(len(op.keys)))
@@ -89,21 +103,21 @@ def postgres_sql(op: Aggregate, lower: Callable[[Operator], str]) -> str:
 def places(op: Aggregate) -> FindPlaces:
     given = {key.column.name: key.expression.column for key in op.keys}
 
-    def find(name: str) -> tuple[Place, ...]:
+    def find(name: str) -> tuple[ColumnPlace, ...]:
         below = given.get(name)
-        return () if below is None else (Place(0, below),)
+        return () if below is None else (ColumnPlace(0, below),)
 
     return find
 
 
-def held_by(op: Aggregate, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Aggregate, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     if not op.keys:
         # it has its row also where no read has any
         return None
     return reads_of_first_child(op, columns, places(op), find_reads)
 
 
-def is_nullable(op: Aggregate, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Aggregate, name: str, ask: AskNullable) -> bool:
     known = op.child.names
     for key in op.keys:
         if key.column.name == name:
@@ -112,17 +126,17 @@ def is_nullable(op: Aggregate, name: str, ask: Callable[[Operator, str], bool]) 
     return not any(is_zero_over_no_rows(call.expression.node) for call in own)
 
 
-def is_unique(op: Aggregate, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Aggregate, names: Set[str], ask: AskUnique) -> bool:
     return {key.column.name for key in op.keys} <= names
 
 
-def row_key(op: Aggregate, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...]:
+def row_key(op: Aggregate, ask: AskKey) -> tuple[str, ...]:
     return tuple(key.column.name for key in op.keys)
 
 
-def groups(op: Aggregate) -> Groups:
+def groups(op: Aggregate) -> GroupColumns:
     pairs = tuple((k.column.name, k.expression.column) for k in op.keys if k.expression.column is not None)
-    return Groups(frozenset(key.column.name for key in op.keys), pairs)
+    return GroupColumns(frozenset(key.column.name for key in op.keys), pairs)
 
 
 def prune(op: Aggregate, names: Names, pruner: Pruner) -> Operator:
@@ -146,6 +160,13 @@ def early_stops(op: Aggregate, stop: EarlyStop) -> tuple[EarlyStop, ...]:
     return (EarlyStop(is_probed=stop.is_probed and not op.calls),)
 
 
+def push(op: Aggregate, condition: Expression, restrict: Restrict) -> Operator | None:
+    """A condition on the keys takes whole groups away, any other one has to wait for the groups."""
+    known = {key.column.name: key.expression for key in op.keys}
+    child = restricted_child(op, condition, known, restrict)
+    return None if child is None else replace(op, child=child)
+
+
 RULE = Rule(
     label=label,
     kind=kind,
@@ -154,13 +175,15 @@ RULE = Rule(
     obstacle=obstacle,
     postgres_sql=postgres_sql,
     places=places,
-    open_children=no_open_children,
+    open_children=absent.no_open_children,
     held_by=held_by,
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
     groups=groups,
     prune=prune,
+    push=push,
+    tighten=absent.tighten_nothing,
     expressions=expressions,
     spark_expressions=lambda op: [str(call.expression) for call in op.calls],
     early_stops=early_stops,

@@ -7,22 +7,29 @@ Kind: keyed by the whole row. A change needs all copies of the rows that it touc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
+from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.lowering.spark_text import names_list
 from pgtrickle.plan.operators import Distinct, Operator
-from pgtrickle.plan.rules.absent import (
-    no_expressions,
-    no_open_children,
-    no_spark_expressions,
-    same_nullable,
-)
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import bind_whole_groups, incomparable
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.positions import prune_nothing_off
-from pgtrickle.plan.rules.provenance import FindReads, Holding, same_columns
-from pgtrickle.plan.rules.rule import EarlyStop, Groups, LowerToSpark, Names, Rule
+from pgtrickle.plan.rules.provenance import FindReads, HeldBy, same_columns
+from pgtrickle.plan.rules.pushing import keep_columns
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskUnique,
+    EarlyStop,
+    GroupColumns,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Distinct) -> str:
@@ -42,24 +49,24 @@ def obstacle(op: Distinct) -> str | None:
     return incomparable(op.columns)
 
 
-def postgres_sql(op: Distinct, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Distinct, lower: LowerToPostgres) -> str:
     return f"select distinct * from ({lower(op.child)}) as t"
 
 
-def held_by(op: Distinct, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Distinct, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return find_reads(op.child, columns)
 
 
-def is_unique(op: Distinct, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Distinct, names: Set[str], ask: AskUnique) -> bool:
     return op.names <= names
 
 
-def row_key(op: Distinct, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...]:
+def row_key(op: Distinct, ask: AskKey) -> tuple[str, ...]:
     return tuple(c.name for c in op.columns)
 
 
-def groups(op: Distinct) -> Groups:
-    return Groups(op.names, tuple((c.name, c.name) for c in op.columns))
+def groups(op: Distinct) -> GroupColumns:
+    return GroupColumns(op.names, tuple((c.name, c.name) for c in op.columns))
 
 
 def early_stops(op: Distinct, stop: EarlyStop) -> tuple[EarlyStop, ...]:
@@ -67,22 +74,28 @@ def early_stops(op: Distinct, stop: EarlyStop) -> tuple[EarlyStop, ...]:
     return (replace(stop, is_cut=False),)
 
 
+def push(op: Distinct, condition: Expression, restrict: Restrict) -> Operator:
+    return Distinct(keep_columns(op.child, restrict(op.child, condition)))
+
+
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.KEYED,
+    kind=lambda op: RuleKind.KEYED,
     bind=lambda op, needs, binder: bind_whole_groups(op, needs, binder, same_columns(op)),
     spark_sql=spark_sql,
     obstacle=obstacle,
     postgres_sql=postgres_sql,
     places=same_columns,
-    open_children=no_open_children,
+    open_children=absent.no_open_children,
     held_by=held_by,
-    is_nullable=same_nullable,
+    is_nullable=absent.same_nullable,
     is_unique=is_unique,
     row_key=row_key,
     groups=groups,
     prune=prune_nothing_off,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
+    push=push,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
     early_stops=early_stops,
 )

@@ -7,23 +7,40 @@ Kind: linear.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.lowering.exactness import require_exact
 from pgtrickle.plan.operators import Filter, Operator
-from pgtrickle.plan.rules.absent import no_groups, same_row_key, same_stop
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.linear import bind_child
-from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, Holding, same_columns
+from pgtrickle.plan.rules.needs import Binder, Needs
+from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, HeldBy, same_columns
 from pgtrickle.plan.rules.region import region_sql
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.rule import (
+    AskNullable,
+    AskUnique,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Filter) -> str:
     return f"filter {op.condition}"
+
+
+def bind(op: Filter, needs: Needs, binder: Binder) -> Operator:
+    """As one with the inner joins below it; otherwise its child for what is needed of it."""
+    if binder.is_region(op):
+        return binder.bind_region(op, needs)
+    return bind_child(op, needs, binder, same_columns(op))
 
 
 def spark_sql(op: Filter, needed: Names | None, lower: LowerToSpark) -> str:
@@ -34,19 +51,19 @@ def obstacle(op: Filter) -> None:
     require_exact(op.condition, op.child.columns)
 
 
-def postgres_sql(op: Filter, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Filter, lower: LowerToPostgres) -> str:
     return f"select * from ({lower(op.child)}) as t where {op.condition.sql}"
 
 
-def held_by(op: Filter, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Filter, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return find_reads(op.child, columns)
 
 
-def is_nullable(op: Filter, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Filter, name: str, ask: AskNullable) -> bool:
     return not excludes_null(op.condition, name) and ask(op.child, name)
 
 
-def is_unique(op: Filter, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Filter, names: Set[str], ask: AskUnique) -> bool:
     return ask(op.child, names & op.child.names)
 
 
@@ -62,10 +79,18 @@ def spark_expressions(op: Filter) -> tuple[str, ...]:
     return (str(op.condition),)
 
 
+def push(op: Filter, condition: Expression, restrict: Restrict) -> Operator:
+    return replace(op, child=restrict(op.child, condition))
+
+
+def tighten(op: Filter, condition: Expression, tighten: Restrict) -> Operator:
+    return replace(op, child=tighten(op.child, condition))
+
+
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
-    bind=lambda op, needs, binder: bind_child(op, needs, binder, same_columns(op)),
+    kind=lambda op: RuleKind.LINEAR,
+    bind=bind,
     spark_sql=spark_sql,
     obstacle=obstacle,
     postgres_sql=postgres_sql,
@@ -74,10 +99,12 @@ RULE = Rule(
     held_by=held_by,
     is_nullable=is_nullable,
     is_unique=is_unique,
-    row_key=same_row_key,
-    groups=no_groups,
+    row_key=absent.same_row_key,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
     spark_expressions=spark_expressions,
-    early_stops=same_stop,
+    early_stops=absent.same_stop,
 )

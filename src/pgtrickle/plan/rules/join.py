@@ -8,12 +8,14 @@ hang together are bound and written as one region: see `passes/bind/region.py` a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
+from dataclasses import replace
 
+from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.operators import Join, Nothing, Operator
-from pgtrickle.plan.rules.absent import no_groups, nothing_to_bind, same_stop
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.pairs import (
     condition_label,
     expressions,
@@ -22,9 +24,18 @@ from pgtrickle.plan.rules.pairs import (
     prune_sides,
     spark_expressions,
 )
-from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, Holding, OpenChild, Place
+from pgtrickle.plan.rules.provenance import ColumnPlace, FindPlaces, FindReads, HeldBy, OpenChild
 from pgtrickle.plan.rules.region import region_sql
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Rule
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskNullable,
+    AskUnique,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Join) -> str:
@@ -35,17 +46,17 @@ def spark_sql(op: Join, needed: Names | None, lower: LowerToSpark) -> str:
     return region_sql(op, op.names if needed is None else needed, lower)
 
 
-def postgres_sql(op: Join, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Join, lower: LowerToPostgres) -> str:
     left, right = lower(op.left), lower(op.right)
     return f"select * from ({left}) as l join ({right}) as r on {postgres_condition(op)}"
 
 
 def places(op: Join) -> FindPlaces:
     left = op.left.names
-    return lambda name: (Place(0 if name in left else 1, name),)
+    return lambda name: (ColumnPlace(0 if name in left else 1, name),)
 
 
-def held_by(op: Join, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Join, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     """Each side holds the values of its own columns, and each says whether there can be a pair."""
     if any(isinstance(side, Nothing) for side in op.children):
         return ()
@@ -53,13 +64,13 @@ def held_by(op: Join, columns: tuple[str, ...], find_reads: FindReads) -> Holdin
     return next((found for found in sides if found is not None), None)
 
 
-def is_nullable(op: Join, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Join, name: str, ask: AskNullable) -> bool:
     if any(name in pair for pair in op.on) or excludes_null(op.condition, name):
         return False
     return ask(op.left if name in op.left.names else op.right, name)
 
 
-def is_unique(op: Join, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Join, names: Set[str], ask: AskUnique) -> bool:
     """One side is known by its own columns, the other by its own and what they are equal to."""
     left, right = names & op.left.names, names & op.right.names
     if ask(op.left, left) and ask(op.right, right | {other for _, other in op.on}):
@@ -67,15 +78,27 @@ def is_unique(op: Join, names: Set[str], ask: Callable[[Operator, Set[str]], boo
     return ask(op.right, right) and ask(op.left, left | {own for own, _ in op.on})
 
 
-def row_key(op: Join, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+def row_key(op: Join, ask: AskKey) -> tuple[str, ...] | None:
     left, right = ask(op.left), ask(op.right)
     return None if left is None or right is None else (*left, *right)
 
 
+def push(op: Join, condition: Expression, restrict: Restrict) -> Operator | None:
+    if condition.columns <= op.left.names:
+        return replace(op, left=restrict(op.left, condition))
+    if condition.columns <= op.right.names:
+        return replace(op, right=restrict(op.right, condition))
+    return None
+
+
+def tighten(op: Join, condition: Expression, tighten: Restrict) -> Operator:
+    return replace(op, left=tighten(op.left, condition), right=tighten(op.right, condition))
+
+
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.BILINEAR,
-    bind=nothing_to_bind,
+    kind=lambda op: RuleKind.BILINEAR,
+    bind=lambda op, needs, binder: binder.bind_region(op, needs),
     spark_sql=spark_sql,
     obstacle=obstacle,
     postgres_sql=postgres_sql,
@@ -85,9 +108,11 @@ RULE = Rule(
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
-    groups=no_groups,
+    groups=absent.no_groups,
     prune=prune_sides,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
     spark_expressions=spark_expressions,
-    early_stops=same_stop,
+    early_stops=absent.same_stop,
 )

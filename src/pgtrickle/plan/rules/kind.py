@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Kind(Enum):
+class RuleKind(Enum):
     """How the change of an operator depends on its children."""
 
     LINEAR = "linear"

@@ -9,14 +9,16 @@ it, and all of their matches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
+from dataclasses import replace
 
 from pgtrickle.model.names import quoted
+from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import folded_sql, names_list
 from pgtrickle.plan.operators import Mark, Operator
-from pgtrickle.plan.rules.absent import no_groups
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.pairs import (
     bind_with_matches,
     condition_label,
@@ -30,19 +32,30 @@ from pgtrickle.plan.rules.pairs import (
 from pgtrickle.plan.rules.provenance import (
     FIRST_CHILD,
     FindReads,
-    Holding,
+    HeldBy,
     further_columns,
     reads_of_first_child,
 )
-from pgtrickle.plan.rules.rule import EarlyStop, LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskNullable,
+    AskUnique,
+    EarlyStop,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Mark) -> str:
     return f"mark {op.column_.name}: has a match {condition_label(op)}"
 
 
-def kind(op: Mark) -> Kind:
-    return Kind.KEYED if op.on else Kind.WHOLE
+def kind(op: Mark) -> RuleKind:
+    return RuleKind.KEYED if op.on else RuleKind.WHOLE
 
 
 def spark_sql(op: Mark, needed: Names | None, lower: LowerToSpark) -> str:
@@ -73,25 +86,25 @@ def _with_number_of_matches(op: Mark, left: str, right: str) -> str:
     )
 
 
-def postgres_sql(op: Mark, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Mark, lower: LowerToPostgres) -> str:
     left, right = lower(op.left), lower(op.right)
     exists = f"exists (select from ({right}) as r where {postgres_condition(op)})"
     return f"select l.*, {exists} as {quoted(op.column_.name)} from ({left}) as l"
 
 
-def held_by(op: Mark, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Mark, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return reads_of_first_child(op, columns, further_columns(op), find_reads)
 
 
-def is_nullable(op: Mark, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Mark, name: str, ask: AskNullable) -> bool:
     return name != op.column_.name and ask(op.left, name)
 
 
-def is_unique(op: Mark, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Mark, names: Set[str], ask: AskUnique) -> bool:
     return ask(op.left, names & op.left.names)
 
 
-def row_key(op: Mark, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+def row_key(op: Mark, ask: AskKey) -> tuple[str, ...] | None:
     return ask(op.left)
 
 
@@ -104,6 +117,15 @@ def prune(op: Mark, names: Names, pruner: Pruner) -> Operator:
 def early_stops(op: Mark, stop: EarlyStop) -> tuple[EarlyStop, ...]:
     """The right is read only until there is a match."""
     return stop, EarlyStop(is_probed=True)
+
+
+def push(op: Mark, condition: Expression, restrict: Restrict) -> Operator | None:
+    is_of_left = condition.columns <= op.left.names
+    return replace(op, left=restrict(op.left, condition)) if is_of_left else None
+
+
+def tighten(op: Mark, condition: Expression, tighten: Restrict) -> Operator:
+    return replace(op, left=tighten(op.left, condition))
 
 
 RULE = Rule(
@@ -119,8 +141,10 @@ RULE = Rule(
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
-    groups=no_groups,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
     spark_expressions=spark_expressions,
     early_stops=early_stops,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pgtrickle.plan.operators import Operator
+from pgtrickle.plan.operators import Evaluated, Operator, Scan, Values
 from pgtrickle.plan.reads import KeyColumns
 
 
@@ -69,6 +69,21 @@ class Binder(Protocol):
 
     def bind(self, op: Operator, needs: Needs) -> Operator:
         """The tree over reads that meet these needs."""
+
+    def bind_region(self, op: Operator, needs: Needs) -> Operator:
+        """Inner joins that hang together, and the filters between them, over reads that meet these needs."""
+
+    def is_region(self, op: Operator) -> bool:
+        """Whether inner joins hang together here."""
+
+    def read_scan(self, op: Scan, needs: Needs) -> Operator:
+        """The change of a source, and the rows of it that meet these needs."""
+
+    def read_constant(self, op: Values) -> Operator:
+        """Rows that are always the same."""
+
+    def read_answer(self, op: Evaluated, needs: Needs) -> Operator:
+        """What PostgreSQL evaluates over the rows that the change and these needs reach."""
 
     def is_changed(self, op: Operator) -> bool:
         """Whether a source below has changed."""

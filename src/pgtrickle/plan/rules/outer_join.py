@@ -10,14 +10,17 @@ that match it: one more match can make a padded row disappear.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
+from dataclasses import replace
 
+from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions.nulls import rejects_nulls
 from pgtrickle.plan.lowering import postgres_text
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import folded_sql, names_list, typed_nulls, union_sql
-from pgtrickle.plan.operators import Operator, OuterJoin
-from pgtrickle.plan.rules.absent import no_groups, same_stop
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.operators import Join, Operator, OuterJoin
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.pairs import (
     bind_with_matches,
     condition_label,
@@ -29,22 +32,32 @@ from pgtrickle.plan.rules.pairs import (
     spark_expressions,
 )
 from pgtrickle.plan.rules.provenance import (
+    ColumnPlace,
     FindPlaces,
     FindReads,
-    Holding,
+    HeldBy,
     OpenChild,
-    Place,
     reads_together,
 )
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskNullable,
+    AskUnique,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: OuterJoin) -> str:
     return f"{'full' if op.keeps_right else 'left'} join {condition_label(op)}"
 
 
-def kind(op: OuterJoin) -> Kind:
-    return Kind.KEYED if op.on else Kind.WHOLE
+def kind(op: OuterJoin) -> RuleKind:
+    return RuleKind.KEYED if op.on else RuleKind.WHOLE
 
 
 def spark_sql(op: OuterJoin, needed: Names | None, lower: LowerToSpark) -> str:
@@ -81,7 +94,7 @@ def _unmatched_right(op: OuterJoin, left: str, right: str) -> str:
     )
 
 
-def postgres_sql(op: OuterJoin, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: OuterJoin, lower: LowerToPostgres) -> str:
     left, right, on = lower(op.left), lower(op.right), postgres_condition(op)
     if op.keeps_right and not op.on:
         # PostgreSQL makes a FULL JOIN of equalities only
@@ -99,14 +112,16 @@ def _full_join_by_parts(op: OuterJoin, left: str, right: str, on: str) -> str:
 
 def places(op: OuterJoin) -> FindPlaces:
     left = op.left.names
-    return lambda name: (Place(0, name, op.keeps_right) if name in left else Place(1, name, True),)
+    return lambda name: (
+        ColumnPlace(0, name, op.keeps_right) if name in left else ColumnPlace(1, name, True),
+    )
 
 
 def open_children(op: OuterJoin) -> tuple[OpenChild, ...]:
     return (OpenChild(0, is_padded=op.keeps_right), OpenChild(1, is_padded=True))
 
 
-def held_by(op: OuterJoin, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: OuterJoin, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     """Each side holds the values of its own columns, apart from the nulls of padded rows."""
     if not columns and op.keeps_right:
         return reads_together([find_reads(op.left, ()), find_reads(op.right, ())])
@@ -116,19 +131,19 @@ def held_by(op: OuterJoin, columns: tuple[str, ...], find_reads: FindReads) -> H
     return None
 
 
-def is_nullable(op: OuterJoin, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: OuterJoin, name: str, ask: AskNullable) -> bool:
     is_kept = name in op.left.names and not op.keeps_right
     return not is_kept or ask(op.left, name)
 
 
-def is_unique(op: OuterJoin, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: OuterJoin, names: Set[str], ask: AskUnique) -> bool:
     left, right = names & op.left.names, names & op.right.names
     if op.keeps_right:
         return False
     return ask(op.left, left) and ask(op.right, right | {other for _, other in op.on})
 
 
-def row_key(op: OuterJoin, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+def row_key(op: OuterJoin, ask: AskKey) -> tuple[str, ...] | None:
     left, right = ask(op.left), ask(op.right)
     return None if left is None or right is None or op.keeps_right else (*left, *right)
 
@@ -140,13 +155,33 @@ def prune(op: OuterJoin, names: Names, pruner: Pruner) -> Operator:
 
 
 def _is_unread(op: OuterJoin, names: Names, pruner: Pruner) -> bool:
-    """Whether the join only puts values beside its left rows that nobody reads.
+    """Whether the join only adds columns to its left rows that are not read.
 
     PostgreSQL does not evaluate those either: a subquery with several rows is no error there.
     """
     if op.keeps_right or names & op.right.names:
         return False
     return pruner.is_unique(op.right, {own for _, own in op.on})
+
+
+def push(op: OuterJoin, condition: Expression, restrict: Restrict) -> Operator | None:
+    is_of_left = condition.columns <= op.left.names and not op.keeps_right
+    return replace(op, left=restrict(op.left, condition)) if is_of_left else None
+
+
+def tighten(op: OuterJoin, condition: Expression, tighten: Restrict) -> Operator:
+    """A join that pads only the rows whose padding the condition may let through."""
+    texts = op.text_columns
+    rejects_right = rejects_nulls(condition.node, op.right.names, texts)
+    rejects_left = op.keeps_right and rejects_nulls(condition.node, op.left.names, texts)
+    if rejects_right and (rejects_left or not op.keeps_right):
+        return tighten(Join(op.left, op.right, op.on, op.condition), condition)
+    if rejects_left:
+        return tighten(OuterJoin(op.left, op.right, op.on, op.condition), condition)
+    if rejects_right:
+        swapped = tuple((other, own) for own, other in op.on)
+        return tighten(OuterJoin(op.right, op.left, swapped, op.condition), condition)
+    return op if op.keeps_right else replace(op, left=tighten(op.left, condition))
 
 
 RULE = Rule(
@@ -162,9 +197,11 @@ RULE = Rule(
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
-    groups=no_groups,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
     spark_expressions=spark_expressions,
-    early_stops=same_stop,
+    early_stops=absent.same_stop,
 )

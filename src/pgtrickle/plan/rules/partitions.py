@@ -5,7 +5,7 @@ from __future__ import annotations
 from pgtrickle.plan.operators import Operator, Single, Top, Window
 from pgtrickle.plan.rules.needs import Binder, Needs, needs_below, unique_needs
 from pgtrickle.plan.rules.provenance import FindPlaces, places_in_child
-from pgtrickle.plan.rules.rule import Groups
+from pgtrickle.plan.rules.rule import GroupColumns
 
 
 def bind_whole_partitions(
@@ -19,6 +19,6 @@ def bind_whole_partitions(
     return op.with_children((binder.bind(op.child, unique_needs((*direct, *reached))),))
 
 
-def groups_by(keys: tuple[str, ...]) -> Groups:
+def groups_by(keys: tuple[str, ...]) -> GroupColumns:
     """The groups of an operator whose keys are columns of its child."""
-    return Groups(frozenset(keys), tuple((name, name) for name in keys))
+    return GroupColumns(frozenset(keys), tuple((name, name) for name in keys))

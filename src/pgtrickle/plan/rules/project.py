@@ -7,7 +7,8 @@ Kind: linear.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
+from dataclasses import replace
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression, column
@@ -15,19 +16,30 @@ from pgtrickle.plan.expressions.nulls import can_be_null
 from pgtrickle.plan.lowering.exactness import require_exact, spark_name
 from pgtrickle.plan.lowering.spark_text import WEIGHTS, carried_value
 from pgtrickle.plan.operators import Operator, Project
-from pgtrickle.plan.rules.absent import no_groups, same_stop
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.linear import bind_child
 from pgtrickle.plan.rules.provenance import (
     FIRST_CHILD,
+    ColumnPlace,
     FindPlaces,
     FindReads,
-    Holding,
+    HeldBy,
     OpenChild,
-    Place,
     reads_of_first_child,
 )
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.pushing import restricted_child
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskNullable,
+    AskUnique,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Project) -> str:
@@ -51,7 +63,7 @@ def obstacle(op: Project) -> None:
         require_exact(expression, op.child.columns)
 
 
-def postgres_sql(op: Project, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Project, lower: LowerToPostgres) -> str:
     columns = [f"{e.sql} as {quoted(c.name)}" for c, e in zip(op.columns, op.expressions, strict=True)]
     return f"select {', '.join(columns)} from ({lower(op.child)}) as t"
 
@@ -59,9 +71,9 @@ def postgres_sql(op: Project, lower: Callable[[Operator], str]) -> str:
 def places(op: Project) -> FindPlaces:
     given = {c.name: e.column for c, e in zip(op.columns, op.expressions, strict=True)}
 
-    def find(name: str) -> tuple[Place, ...]:
+    def find(name: str) -> tuple[ColumnPlace, ...]:
         below = given.get(name)
-        return () if below is None else (Place(0, below),)
+        return () if below is None else (ColumnPlace(0, below),)
 
     return find
 
@@ -84,22 +96,22 @@ def open_children(op: Project) -> tuple[OpenChild, ...]:
     return FIRST_CHILD if is_extending(op) else ()
 
 
-def held_by(op: Project, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Project, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return reads_of_first_child(op, columns, places(op), find_reads)
 
 
-def is_nullable(op: Project, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Project, name: str, ask: AskNullable) -> bool:
     position = [c.name for c in op.columns].index(name)
     known = op.child.names
     return can_be_null(op.expressions[position], lambda below: below not in known or ask(op.child, below))
 
 
-def is_unique(op: Project, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Project, names: Set[str], ask: AskUnique) -> bool:
     pairs = zip(op.columns, op.expressions, strict=True)
     return ask(op.child, {e.column for c, e in pairs if c.name in names and e.column})
 
 
-def row_key(op: Project, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+def row_key(op: Project, ask: AskKey) -> tuple[str, ...] | None:
     own = {e.column: c.name for c, e in zip(op.columns, op.expressions, strict=True)}
     below = ask(op.child)
     return None if below is None or not own.keys() >= set(below) else tuple(own[name] for name in below)
@@ -120,9 +132,22 @@ def spark_expressions(op: Project) -> list[str]:
     return [str(e) for e in op.expressions if e.column is None]
 
 
+def push(op: Project, condition: Expression, restrict: Restrict) -> Operator | None:
+    if is_extending(op):
+        child = restricted_child(op, condition, {name: column(name) for name in op.child.names}, restrict)
+        return None if child is None else over_child(op, child)
+    known = {c.name: e for c, e in zip(op.columns, op.expressions, strict=True)}
+    child = restricted_child(op, condition, known, restrict)
+    return None if child is None else replace(op, child=child)
+
+
+def tighten(op: Project, condition: Expression, tighten: Restrict) -> Operator:
+    return over_child(op, tighten(op.child, condition)) if is_extending(op) else op
+
+
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=lambda op, needs, binder: bind_child(op, needs, binder, places(op)),
     spark_sql=spark_sql,
     obstacle=obstacle,
@@ -133,9 +158,11 @@ RULE = Rule(
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
-    groups=no_groups,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
     spark_expressions=spark_expressions,
-    early_stops=same_stop,
+    early_stops=absent.same_stop,
 )

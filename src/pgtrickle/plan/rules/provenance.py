@@ -10,7 +10,7 @@ from pgtrickle.plan.reads import KeyColumns
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ColumnPlace:
     """A column of a child whose value an operator passes on unchanged.
 
     Where it `is_padded`, the operator may put a null in its place, for a row without a partner.
@@ -21,7 +21,7 @@ class Place:
     is_padded: bool = False
 
 
-Places = tuple[Place, ...]
+Places = tuple[ColumnPlace, ...]
 """The places from one of which a value comes; none if the operator computes it."""
 
 
@@ -35,10 +35,10 @@ class OpenChild:
 
 FIRST_CHILD = (OpenChild(0),)
 
-Holding = tuple[KeyColumns, ...] | None
+HeldBy = tuple[KeyColumns, ...] | None
 """The reads with every value that columns can have; none where there are no rows; None if unknown."""
 
-FindReads = Callable[[Operator, tuple[str, ...]], Holding]
+FindReads = Callable[[Operator, tuple[str, ...]], HeldBy]
 """Finds the reads that hold the columns of a child."""
 
 
@@ -48,13 +48,13 @@ FindPlaces = Callable[[str], Places]
 
 def same_columns(op: Operator) -> FindPlaces:
     """The provenance of an operator whose columns are those of its first child."""
-    return lambda name: (Place(0, name),)
+    return lambda name: (ColumnPlace(0, name),)
 
 
 def further_columns(op: Operator) -> FindPlaces:
     """The provenance of an operator that adds columns of its own to those of its first child."""
     passed_on = op.children[0].names
-    return lambda name: (Place(0, name),) if name in passed_on else ()
+    return lambda name: (ColumnPlace(0, name),) if name in passed_on else ()
 
 
 def own_columns(op: Operator) -> FindPlaces:
@@ -70,7 +70,7 @@ def places_in_child(op: Operator, find_places: FindPlaces) -> Mapping[str, str]:
 
 def reads_of_first_child(
     op: Operator, columns: tuple[str, ...], find_places: FindPlaces, find_reads: FindReads
-) -> Holding:
+) -> HeldBy:
     """The reads that hold columns which an operator passes on from its first child."""
     below = [find_places(name) for name in columns]
     if not all(below):
@@ -78,7 +78,7 @@ def reads_of_first_child(
     return find_reads(op.children[0], tuple(places[0].column for places in below))
 
 
-def reads_together(parts: list[Holding]) -> Holding:
+def reads_together(parts: list[HeldBy]) -> HeldBy:
     """The reads of several places, each once; unknown if one of them is."""
     found: list[KeyColumns] = []
     for part in parts:

@@ -8,30 +8,15 @@ PostgreSQL evaluates it. `Itself` stands for the rows of the step before; it has
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.lowering.postgres_text import no_rows
 from pgtrickle.plan.operators import Itself, Operator, Recursive, Values
-from pgtrickle.plan.rules.absent import (
-    any_nullable,
-    never_unique,
-    no_expressions,
-    no_groups,
-    no_obstacle,
-    no_open_children,
-    no_reads,
-    no_row_key,
-    no_spark_expressions,
-    nothing_to_bind,
-    nothing_to_prune,
-    same_stop,
-)
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import EVERYTHING, Binder, Needs
 from pgtrickle.plan.rules.positions import prune_nothing_off
 from pgtrickle.plan.rules.provenance import own_columns
-from pgtrickle.plan.rules.rule import Rule
+from pgtrickle.plan.rules.rule import LowerToPostgres, Rule
 
 
 def label(op: Recursive) -> str:
@@ -43,14 +28,14 @@ def bind(op: Recursive, needs: Needs, binder: Binder) -> Operator:
     return op.with_children(tuple(binder.bind(child, (EVERYTHING,)) for child in op.children))
 
 
-def postgres_sql(op: Recursive, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Recursive, lower: LowerToPostgres) -> str:
     name, columns = quoted(op.name), ", ".join(quoted(c.name) for c in op.columns)
     base, step = _term(op.base, lower), _term(_reading_itself(op.step, op.name), lower)
     word = "union all" if op.is_all else "union"
     return f"with recursive {name}({columns}) as ({base} {word} {step}) select * from {name}"
 
 
-def _term(op: Operator, lower: Callable[[Operator], str]) -> str:
+def _term(op: Operator, lower: LowerToPostgres) -> str:
     return f"select {', '.join(quoted(c.name) for c in op.columns)} from ({lower(op)}) as t"
 
 
@@ -63,40 +48,44 @@ def _reading_itself(op: Operator, name: str) -> Operator:
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.WHOLE,
+    kind=lambda op: RuleKind.WHOLE,
     bind=bind,
     spark_sql=None,
     obstacle=lambda op: "WITH RECURSIVE",
     postgres_sql=postgres_sql,
     places=own_columns,
-    open_children=no_open_children,
-    held_by=no_reads,
-    is_nullable=any_nullable,
-    is_unique=never_unique,
-    row_key=no_row_key,
-    groups=no_groups,
+    open_children=absent.no_open_children,
+    held_by=absent.no_reads,
+    is_nullable=absent.any_nullable,
+    is_unique=absent.never_unique,
+    row_key=absent.no_row_key,
+    groups=absent.no_groups,
     prune=prune_nothing_off,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    push=absent.push_nothing,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )
 
 ITSELF = Rule(
     label=lambda op: f"rows of {op.name} so far",
-    kind=lambda op: Kind.LINEAR,
-    bind=nothing_to_bind,
+    kind=lambda op: RuleKind.LINEAR,
+    bind=absent.nothing_to_bind,
     spark_sql=None,
-    obstacle=no_obstacle,
+    obstacle=absent.no_obstacle,
     postgres_sql=lambda op, lower: no_rows(op.columns),
     places=own_columns,
-    open_children=no_open_children,
-    held_by=no_reads,
-    is_nullable=any_nullable,
-    is_unique=never_unique,
-    row_key=no_row_key,
-    groups=no_groups,
-    prune=nothing_to_prune,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    open_children=absent.no_open_children,
+    held_by=absent.no_reads,
+    is_nullable=absent.any_nullable,
+    is_unique=absent.never_unique,
+    row_key=absent.no_row_key,
+    groups=absent.no_groups,
+    prune=absent.nothing_to_prune,
+    push=absent.push_nothing,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )

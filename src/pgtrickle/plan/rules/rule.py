@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import Operator
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import Binder, Needs
-from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, Holding, OpenChild
+from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, HeldBy, OpenChild
 
 Names = frozenset[str]
 
@@ -30,11 +30,27 @@ READ_TO_THE_END = EarlyStop()
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class GroupColumns:
     """The columns `names` that say to which group a row belongs, and those that the child has as they are."""
 
     names: Names
     pairs: tuple[tuple[str, str], ...]
+
+
+LowerToPostgres = Callable[[Operator], str]
+"""Writes a child as SQL for PostgreSQL."""
+
+AskNullable = Callable[[Operator, str], bool]
+"""Whether a column of a child can be null."""
+
+AskUnique = Callable[[Operator, Set[str]], bool]
+"""Whether columns identify the rows of a child."""
+
+AskKey = Callable[[Operator], tuple[str, ...] | None]
+"""The columns that identify each row of a child, if any are known."""
+
+Restrict = Callable[[Operator, Expression], Operator]
+"""Restricts an operator by a condition over its columns."""
 
 
 class LowerToSpark(Protocol):
@@ -61,14 +77,14 @@ class Pruner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """All that the compiler knows of one operator; passes ask for it by the type of the operator.
+    """Everything the compiler knows about one operator; passes look it up by the type of the operator.
 
     No function goes down the tree by itself: it gets a function that asks the rule of a child.
     """
 
     label: Callable[[Any], str]
     """Its line in `explain`."""
-    kind: Callable[[Any], Kind]
+    kind: Callable[[Any], RuleKind]
     """Which rows it needs besides the change."""
     bind: Callable[[Any, Needs, Binder], Operator]
     """The operator over children that are bound to what it needs of them.
@@ -79,24 +95,28 @@ class Rule:
     """Its SELECT over rows with two weights, or None where Spark never evaluates it."""
     obstacle: Callable[[Any], str | None]
     """Why Spark cannot evaluate it exactly; None if it can. A refused expression is an obstacle too."""
-    postgres_sql: Callable[[Any, Callable[[Operator], str]], str]
+    postgres_sql: Callable[[Any, LowerToPostgres], str]
     """Its SELECT over plain rows."""
     places: Callable[[Any], FindPlaces]
     """Where each of its columns comes from."""
     open_children: Callable[[Any], tuple[OpenChild, ...]]
     """The children whose further columns would pass through."""
-    held_by: Callable[[Any, tuple[str, ...], FindReads], Holding]
+    held_by: Callable[[Any, tuple[str, ...], FindReads], HeldBy]
     """The reads that together hold every combination of values that columns of the bound operator have."""
-    is_nullable: Callable[[Any, str, Callable[[Operator, str], bool]], bool]
+    is_nullable: Callable[[Any, str, AskNullable], bool]
     """Whether a column can be null, as far as the tables and conditions tell."""
-    is_unique: Callable[[Any, Set[str], Callable[[Operator, Set[str]], bool]], bool]
+    is_unique: Callable[[Any, Set[str], AskUnique], bool]
     """Whether no two rows agree in all columns of these names; nulls count as equal."""
-    row_key: Callable[[Any, Callable[[Operator], tuple[str, ...] | None]], tuple[str, ...] | None]
+    row_key: Callable[[Any, AskKey], tuple[str, ...] | None]
     """Columns that identify each row: () for a single row, None if none are known."""
-    groups: Callable[[Any], Groups | None]
+    groups: Callable[[Any], GroupColumns | None]
     """The columns by which it groups the rows of its child, if it does."""
     prune: Callable[[Any, Names, Pruner], Operator]
     """The operator with only the columns that are read."""
+    push: Callable[[Any, Expression, Restrict], Operator | None]
+    """The operator over children restricted by a condition; None where the condition has to stay above."""
+    tighten: Callable[[Any, Expression, Restrict], Operator]
+    """The operator without the padding that a condition above it would reject anyway."""
     expressions: Callable[[Any], Iterable[Expression]]
     """The expressions that it evaluates."""
     spark_expressions: Callable[[Any], Iterable[str]]

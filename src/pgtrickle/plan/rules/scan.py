@@ -8,7 +8,7 @@ Its expressions are evaluated by PostgreSQL, on the rows of the table and on its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from sqlglot import exp
@@ -16,21 +16,22 @@ from sqlglot import exp
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.carriers import carrier_of
-from pgtrickle.plan.expressions import Expression, raw
+from pgtrickle.plan.expressions import Expression, all_of, raw
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.operators import Column, Operator, Scan, ScanColumn
-from pgtrickle.plan.rules.absent import (
-    no_groups,
-    no_obstacle,
-    no_open_children,
-    no_reads,
-    no_spark_expressions,
-    nothing_to_bind,
-    same_stop,
-)
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.provenance import own_columns
-from pgtrickle.plan.rules.rule import Names, Pruner, Rule
+from pgtrickle.plan.rules.rule import (
+    AskKey,
+    AskNullable,
+    AskUnique,
+    LowerToPostgres,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Scan) -> str:
@@ -43,13 +44,13 @@ def over_source(op: Scan, expression: Expression) -> str:
     return expression.over(lambda name: "t." + quoted(op.source_column(name)))
 
 
-def postgres_sql(op: Scan, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Scan, lower: LowerToPostgres) -> str:
     columns = ", ".join(f"{over_source(op, o.expression)} as {quoted(o.column.name)}" for o in op.outputs)
     where = f" where {over_source(op, op.condition)}" if op.condition else ""
     return f"select {columns} from {op.source.table.sql} as t{where}"
 
 
-def is_nullable(op: Scan, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Scan, name: str, ask: AskNullable) -> bool:
     expression = op.expression(name)
     given = expression.column
     if given is None:
@@ -58,13 +59,13 @@ def is_nullable(op: Scan, name: str, ask: Callable[[Operator, str], bool]) -> bo
     return is_nullable_there and not excludes_null(op.condition, given)
 
 
-def is_unique(op: Scan, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Scan, names: Set[str], ask: AskUnique) -> bool:
     given = {op.expression(name).column for name in names & op.names}
     known = {op.source_column(name) for name in given if name is not None}
     return any(known.issuperset(key) for key in op.source.keys)
 
 
-def row_key(op: Scan, ask: Callable[[Operator], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+def row_key(op: Scan, ask: AskKey) -> tuple[str, ...] | None:
     given = {c.name: name for c, name in zip(op.source.columns, op.given, strict=True)}
     keys = (tuple(given[name] for name in key) for key in op.source.keys)
     return next((key for key in keys if op.names.issuperset(key)), None)
@@ -87,22 +88,34 @@ def expressions(op: Scan) -> tuple[Expression, ...]:
     return (*(output.expression for output in op.outputs), *condition)
 
 
+def over_source_columns(op: Scan, expression: Expression) -> Expression:
+    """An expression over the scan's columns, over the source's own columns only."""
+    return expression.substitute({name: op.expression(name) for name in expression.columns})
+
+
+def push(op: Scan, condition: Expression, restrict: Restrict) -> Operator:
+    old = (op.condition,) if op.condition else ()
+    return replace(op, condition=all_of((*old, over_source_columns(op, condition))))
+
+
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
-    bind=nothing_to_bind,
+    kind=lambda op: RuleKind.LINEAR,
+    bind=lambda op, needs, binder: binder.read_scan(op, needs),
     spark_sql=None,
-    obstacle=no_obstacle,
+    obstacle=absent.no_obstacle,
     postgres_sql=postgres_sql,
     places=own_columns,
-    open_children=no_open_children,
-    held_by=no_reads,
+    open_children=absent.no_open_children,
+    held_by=absent.no_reads,
     is_nullable=is_nullable,
     is_unique=is_unique,
     row_key=row_key,
-    groups=no_groups,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=absent.tighten_nothing,
     expressions=expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )

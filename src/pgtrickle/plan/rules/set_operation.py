@@ -8,26 +8,16 @@ Kind: keyed by the whole row. A change on either side needs all copies of the ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import names_list, union_sql
 from pgtrickle.plan.operators import Operator, SetKind, SetOperation
-from pgtrickle.plan.rules.absent import (
-    never_unique,
-    no_expressions,
-    no_groups,
-    no_open_children,
-    no_row_key,
-    no_spark_expressions,
-    same_stop,
-)
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import incomparable
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import Binder, Needs, needs_below, unique_needs
 from pgtrickle.plan.rules.positions import different_forms, places_by_position, prune_nothing_off
-from pgtrickle.plan.rules.provenance import FindReads, Holding, same_columns
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Rule
+from pgtrickle.plan.rules.provenance import FindReads, HeldBy, same_columns
+from pgtrickle.plan.rules.rule import AskNullable, LowerToPostgres, LowerToSpark, Names, Rule
 
 
 def label(op: SetOperation) -> str:
@@ -75,35 +65,37 @@ def obstacle(op: SetOperation) -> str | None:
     return different_forms(op) or incomparable(op.columns)
 
 
-def postgres_sql(op: SetOperation, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: SetOperation, lower: LowerToPostgres) -> str:
     return f"select * from ({lower(op.left)}) as t {label(op)} select * from ({lower(op.right)}) as t"
 
 
-def held_by(op: SetOperation, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: SetOperation, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     """Every row of the result is one of the left."""
     return find_reads(op.left, columns)
 
 
-def is_nullable(op: SetOperation, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: SetOperation, name: str, ask: AskNullable) -> bool:
     return any(ask(side, places_by_position(op, side)[name]) for side in op.children)
 
 
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.KEYED,
+    kind=lambda op: RuleKind.KEYED,
     bind=bind,
     spark_sql=spark_sql,
     obstacle=obstacle,
     postgres_sql=postgres_sql,
     places=same_columns,
-    open_children=no_open_children,
+    open_children=absent.no_open_children,
     held_by=held_by,
     is_nullable=is_nullable,
-    is_unique=never_unique,
-    row_key=no_row_key,
-    groups=no_groups,
+    is_unique=absent.never_unique,
+    row_key=absent.no_row_key,
+    groups=absent.no_groups,
     prune=prune_nothing_off,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    push=absent.push_nothing,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )

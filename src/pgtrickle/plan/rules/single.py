@@ -7,32 +7,26 @@ Kind: keyed by its keys, whole without any. A change needs all rows with the key
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.operators import MORE_THAN_ONE_ROW, Operator, Single
-from pgtrickle.plan.rules.absent import (
-    no_expressions,
-    no_spark_expressions,
-    same_nullable,
-    same_row_key,
-    same_stop,
-)
+from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.groups import incomparable
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.partitions import bind_whole_partitions, groups_by
-from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, Holding, same_columns
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, HeldBy, same_columns
+from pgtrickle.plan.rules.rule import AskUnique, LowerToPostgres, LowerToSpark, Names, Pruner, Rule
 
 
 def label(op: Single) -> str:
     return f"one row at most for each ({', '.join(op.keys)})" if op.keys else "one row at most"
 
 
-def kind(op: Single) -> Kind:
-    return Kind.KEYED if op.keys else Kind.WHOLE
+def kind(op: Single) -> RuleKind:
+    return RuleKind.KEYED if op.keys else RuleKind.WHOLE
 
 
 def spark_sql(op: Single, needed: Names | None, lower: LowerToSpark) -> str:
@@ -50,7 +44,7 @@ def obstacle(op: Single) -> str | None:
     return incomparable(tuple(op.column(name) for name in op.keys))
 
 
-def postgres_sql(op: Single, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Single, lower: LowerToPostgres) -> str:
     """The rows, or an error that says what is wrong: the text of it is no number."""
     keys = ", ".join(quoted(name) for name in op.keys)
     over = f"(partition by {keys})" if keys else "()"
@@ -60,11 +54,11 @@ def postgres_sql(op: Single, lower: Callable[[Operator], str]) -> str:
     return f"select {listed} from ({counted}) as t where ({check}) is null"
 
 
-def held_by(op: Single, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Single, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return find_reads(op.child, columns)
 
 
-def is_unique(op: Single, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Single, names: Set[str], ask: AskUnique) -> bool:
     return set(op.keys) <= names or ask(op.child, names)
 
 
@@ -82,12 +76,14 @@ RULE = Rule(
     places=same_columns,
     open_children=lambda op: FIRST_CHILD,
     held_by=held_by,
-    is_nullable=same_nullable,
+    is_nullable=absent.same_nullable,
     is_unique=is_unique,
-    row_key=same_row_key,
+    row_key=absent.same_row_key,
     groups=lambda op: groups_by(op.keys),
     prune=prune,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    push=absent.push_nothing,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )

@@ -7,29 +7,23 @@ Kind: linear. Only PostgreSQL can run the call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
-from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator, TableFunction
-from pgtrickle.plan.rules.absent import (
-    never_unique,
-    no_groups,
-    no_row_key,
-    no_spark_expressions,
-    same_stop,
-)
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.linear import bind_child
 from pgtrickle.plan.rules.provenance import (
     FIRST_CHILD,
     FindReads,
-    Holding,
+    HeldBy,
     further_columns,
     reads_of_first_child,
 )
-from pgtrickle.plan.rules.rule import Names, Pruner, Rule
+from pgtrickle.plan.rules.pushing import restricted_child
+from pgtrickle.plan.rules.rule import AskNullable, LowerToPostgres, Names, Pruner, Restrict, Rule
 
 
 def label(op: TableFunction) -> str:
@@ -40,7 +34,7 @@ def obstacle(op: TableFunction) -> str:
     return str(op.call)
 
 
-def postgres_sql(op: TableFunction, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: TableFunction, lower: LowerToPostgres) -> str:
     names = ", ".join(quoted(c.name) for c in op.made)
     ordinality = " with ordinality" if op.has_ordinality else ""
     join = "left join lateral" if op.keeps_child else "join lateral"
@@ -48,11 +42,11 @@ def postgres_sql(op: TableFunction, lower: Callable[[Operator], str]) -> str:
     return f"select * from ({lower(op.child)}) as t {join} {op.call.sql}{ordinality} as f({names}) on {on}"
 
 
-def held_by(op: TableFunction, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: TableFunction, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return reads_of_first_child(op, columns, further_columns(op), find_reads)
 
 
-def is_nullable(op: TableFunction, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: TableFunction, name: str, ask: AskNullable) -> bool:
     return name not in op.child.names or ask(op.child, name)
 
 
@@ -65,9 +59,18 @@ def expressions(op: TableFunction) -> tuple[Expression, ...]:
     return (op.call, op.condition) if op.condition else (op.call,)
 
 
+def push(op: TableFunction, condition: Expression, restrict: Restrict) -> Operator | None:
+    child = restricted_child(op, condition, {name: column(name) for name in op.child.names}, restrict)
+    return None if child is None else replace(op, child=child)
+
+
+def tighten(op: TableFunction, condition: Expression, tighten: Restrict) -> Operator:
+    return replace(op, child=tighten(op.child, condition))
+
+
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=lambda op, needs, binder: bind_child(op, needs, binder, further_columns(op)),
     spark_sql=None,
     obstacle=obstacle,
@@ -76,11 +79,13 @@ RULE = Rule(
     open_children=lambda op: FIRST_CHILD,
     held_by=held_by,
     is_nullable=is_nullable,
-    is_unique=never_unique,
-    row_key=no_row_key,
-    groups=no_groups,
+    is_unique=absent.never_unique,
+    row_key=absent.no_row_key,
+    groups=absent.no_groups,
     prune=prune,
+    push=push,
+    tighten=tighten,
     expressions=expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )

@@ -8,16 +8,16 @@ Spark has no order that PostgreSQL would agree with, so PostgreSQL evaluates it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.operators import Operator, Top
-from pgtrickle.plan.rules.absent import no_expressions, no_spark_expressions, same_nullable, same_row_key
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.partitions import bind_whole_partitions, groups_by
-from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, Holding, same_columns
-from pgtrickle.plan.rules.rule import EarlyStop, Names, Pruner, Rule
+from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, HeldBy, same_columns
+from pgtrickle.plan.rules.rule import AskUnique, EarlyStop, LowerToPostgres, Names, Pruner, Rule
 
 
 def label(op: Top) -> str:
@@ -27,11 +27,11 @@ def label(op: Top) -> str:
     return f"first {'all' if op.limit is None else op.limit}{after}{of} in order of ({order})"
 
 
-def kind(op: Top) -> Kind:
-    return Kind.KEYED if op.partition else Kind.WHOLE
+def kind(op: Top) -> RuleKind:
+    return RuleKind.KEYED if op.partition else RuleKind.WHOLE
 
 
-def postgres_sql(op: Top, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Top, lower: LowerToPostgres) -> str:
     order = ", ".join(
         f"{quoted(o.column)}{' desc' if o.is_descending else ''}"
         f" nulls {'first' if o.has_nulls_first else 'last'}"
@@ -64,11 +64,11 @@ def _of_partitions(op: Top, ordered: str, rows: str) -> str:
     return f"select {listed} from ({numbered}) as t{where}"
 
 
-def held_by(op: Top, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Top, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return find_reads(op.child, columns)
 
 
-def is_unique(op: Top, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Top, names: Set[str], ask: AskUnique) -> bool:
     is_first = op.limit == 1 and not op.has_ties
     return (is_first and set(op.partition) <= names) or ask(op.child, names)
 
@@ -93,12 +93,14 @@ RULE = Rule(
     places=same_columns,
     open_children=lambda op: FIRST_CHILD,
     held_by=held_by,
-    is_nullable=same_nullable,
+    is_nullable=absent.same_nullable,
     is_unique=is_unique,
-    row_key=same_row_key,
+    row_key=absent.same_row_key,
     groups=lambda op: groups_by(op.partition),
     prune=prune,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
+    push=absent.push_nothing,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
     early_stops=early_stops,
 )

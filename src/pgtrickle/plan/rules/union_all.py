@@ -7,25 +7,25 @@ Kind: linear.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import WEIGHTS, union_sql
 from pgtrickle.plan.operators import Nothing, Operator, UnionAll
-from pgtrickle.plan.rules.absent import (
-    never_unique,
-    no_expressions,
-    no_groups,
-    no_open_children,
-    no_row_key,
-    no_spark_expressions,
-    same_stop,
-)
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import Binder, Needs, needs_below
 from pgtrickle.plan.rules.positions import different_forms, places_by_position
-from pgtrickle.plan.rules.provenance import FindPlaces, FindReads, Holding, Place, reads_together
-from pgtrickle.plan.rules.rule import LowerToSpark, Names, Pruner, Rule
+from pgtrickle.plan.rules.provenance import ColumnPlace, FindPlaces, FindReads, HeldBy, reads_together
+from pgtrickle.plan.rules.pushing import keep_columns
+from pgtrickle.plan.rules.rule import (
+    AskNullable,
+    LowerToPostgres,
+    LowerToSpark,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: UnionAll) -> str:
@@ -49,21 +49,21 @@ def _renamed(arm: Operator, op: UnionAll) -> str:
     return "".join(f"{spark_name(own.name)} as {spark_name(ours.name)}, " for own, ours in pairs)
 
 
-def postgres_sql(op: UnionAll, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: UnionAll, lower: LowerToPostgres) -> str:
     return " union all ".join(f"select * from ({lower(arm)}) as t" for arm in op.arms)
 
 
 def places(op: UnionAll) -> FindPlaces:
     positions = {column.name: number for number, column in enumerate(op.columns)}
 
-    def find(name: str) -> tuple[Place, ...]:
+    def find(name: str) -> tuple[ColumnPlace, ...]:
         position = positions[name]
-        return tuple(Place(number, arm.columns[position].name) for number, arm in enumerate(op.arms))
+        return tuple(ColumnPlace(number, arm.columns[position].name) for number, arm in enumerate(op.arms))
 
     return find
 
 
-def held_by(op: UnionAll, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: UnionAll, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     """All arms together hold the values."""
     parts = []
     for arm in op.arms:
@@ -72,7 +72,7 @@ def held_by(op: UnionAll, columns: tuple[str, ...], find_reads: FindReads) -> Ho
     return reads_together(parts)
 
 
-def is_nullable(op: UnionAll, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: UnionAll, name: str, ask: AskNullable) -> bool:
     return any(ask(op.arms[place.child], place.column) for place in places(op)(name))
 
 
@@ -81,22 +81,32 @@ def prune(op: UnionAll, names: Names, pruner: Pruner) -> Operator:
     return UnionAll(tuple(pruner.prune_to(arm, [arm.columns[i].name for i in positions]) for arm in op.arms))
 
 
+def push(op: UnionAll, condition: Expression, restrict: Restrict) -> Operator:
+    arms: list[Operator] = []
+    for arm in op.arms:
+        own = {ours: column(theirs) for ours, theirs in places_by_position(op, arm).items()}
+        arms.append(keep_columns(arm, restrict(arm, condition.substitute(own))))
+    return UnionAll(tuple(arms))
+
+
 RULE = Rule(
     label=label,
-    kind=lambda op: Kind.LINEAR,
+    kind=lambda op: RuleKind.LINEAR,
     bind=bind,
     spark_sql=spark_sql,
     obstacle=different_forms,
     postgres_sql=postgres_sql,
     places=places,
-    open_children=no_open_children,
+    open_children=absent.no_open_children,
     held_by=held_by,
     is_nullable=is_nullable,
-    is_unique=never_unique,
-    row_key=no_row_key,
-    groups=no_groups,
+    is_unique=absent.never_unique,
+    row_key=absent.no_row_key,
+    groups=absent.no_groups,
     prune=prune,
-    expressions=no_expressions,
-    spark_expressions=no_spark_expressions,
-    early_stops=same_stop,
+    push=push,
+    tighten=absent.tighten_nothing,
+    expressions=absent.no_expressions,
+    spark_expressions=absent.no_spark_expressions,
+    early_stops=absent.same_stop,
 )

@@ -8,23 +8,34 @@ PostgreSQL evaluates it: frames and peers follow its own order of values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from pgtrickle.model.names import quoted
-from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Operator, Window
-from pgtrickle.plan.rules.absent import no_spark_expressions, same_row_key
-from pgtrickle.plan.rules.kind import Kind
+from pgtrickle.plan.rules import absent
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.partitions import bind_whole_partitions, groups_by
 from pgtrickle.plan.rules.provenance import (
     FIRST_CHILD,
     FindReads,
-    Holding,
+    HeldBy,
     further_columns,
     reads_of_first_child,
 )
-from pgtrickle.plan.rules.rule import READ_TO_THE_END, EarlyStop, Names, Pruner, Rule
+from pgtrickle.plan.rules.pushing import restricted_child
+from pgtrickle.plan.rules.rule import (
+    READ_TO_THE_END,
+    AskNullable,
+    AskUnique,
+    EarlyStop,
+    LowerToPostgres,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: Window) -> str:
@@ -32,28 +43,28 @@ def label(op: Window) -> str:
     return f"window by ({', '.join(op.partition)}): {calls}"
 
 
-def kind(op: Window) -> Kind:
-    return Kind.KEYED if op.partition else Kind.WHOLE
+def kind(op: Window) -> RuleKind:
+    return RuleKind.KEYED if op.partition else RuleKind.WHOLE
 
 
 def obstacle(op: Window) -> str:
     return str(op.calls[0].expression) if op.calls else "a window function"
 
 
-def postgres_sql(op: Window, lower: Callable[[Operator], str]) -> str:
+def postgres_sql(op: Window, lower: LowerToPostgres) -> str:
     calls = "".join(f", {call.expression.sql} as {quoted(call.column.name)}" for call in op.calls)
     return f"select *{calls} from ({lower(op.child)}) as t"
 
 
-def held_by(op: Window, columns: tuple[str, ...], find_reads: FindReads) -> Holding:
+def held_by(op: Window, columns: tuple[str, ...], find_reads: FindReads) -> HeldBy:
     return reads_of_first_child(op, columns, further_columns(op), find_reads)
 
 
-def is_nullable(op: Window, name: str, ask: Callable[[Operator, str], bool]) -> bool:
+def is_nullable(op: Window, name: str, ask: AskNullable) -> bool:
     return name not in op.child.names or ask(op.child, name)
 
 
-def is_unique(op: Window, names: Set[str], ask: Callable[[Operator, Set[str]], bool]) -> bool:
+def is_unique(op: Window, names: Set[str], ask: AskUnique) -> bool:
     return ask(op.child, names & op.child.names)
 
 
@@ -75,6 +86,12 @@ def early_stops(op: Window, stop: EarlyStop) -> tuple[EarlyStop, ...]:
     return (READ_TO_THE_END,)
 
 
+def push(op: Window, condition: Expression, restrict: Restrict) -> Operator | None:
+    """A condition on the partition takes whole partitions away, any other one would change the rest."""
+    child = restricted_child(op, condition, {name: column(name) for name in op.partition}, restrict)
+    return None if child is None else replace(op, child=child)
+
+
 RULE = Rule(
     label=label,
     kind=kind,
@@ -89,10 +106,12 @@ RULE = Rule(
     held_by=held_by,
     is_nullable=is_nullable,
     is_unique=is_unique,
-    row_key=same_row_key,
+    row_key=absent.same_row_key,
     groups=lambda op: groups_by(op.partition),
     prune=prune,
+    push=push,
+    tighten=absent.tighten_nothing,
     expressions=expressions,
-    spark_expressions=no_spark_expressions,
+    spark_expressions=absent.no_spark_expressions,
     early_stops=early_stops,
 )

@@ -14,7 +14,7 @@ from pgtrickle.plan.lowering.spark_text import carried_value
 from pgtrickle.plan.operators import Aggregate, Call, Nothing, Operator, Project
 from pgtrickle.plan.passes.bind import bind
 from pgtrickle.plan.passes.bind.reads import inputs_of
-from pgtrickle.plan.passes.place import place
+from pgtrickle.plan.passes.place import place, require_equality
 from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.passes.prune import prune
 from pgtrickle.plan.passes.spark_sql import End, change_sql
@@ -74,6 +74,7 @@ class Merged(Shape):
         read |= {n for call in grouped.aggregate.calls if call.argument for n in call.argument.columns}
         self._used = read
         self.operator = prune(place(grouped.aggregate.child), read)
+        require_equality(self.operator)
         self._slots = _Slots()
         finals = {
             key.column.name: quoted(f.name) for key, f in zip(grouped.aggregate.keys, self._keys, strict=True)

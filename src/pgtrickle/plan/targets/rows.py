@@ -8,12 +8,12 @@ from pgtrickle.model.source import PgType
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.query import Block
-from pgtrickle.plan.analysis.scan_columns import Settler
+from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project
 from pgtrickle.plan.passes.bind import bind
 from pgtrickle.plan.passes.bind.reads import inputs_of
-from pgtrickle.plan.passes.place import place
+from pgtrickle.plan.passes.place import place, require_equality
 from pgtrickle.plan.passes.prune import prune, prune_as_written
 from pgtrickle.plan.passes.spark_sql import End, change_sql
 from pgtrickle.plan.program import Output, Program, RowsTarget
@@ -27,21 +27,22 @@ class Rows(Shape):
     """Weighted rows of the operator, folded, go into the stream table."""
 
     def __init__(self, block: Block, types: tuple[tuple[str, PgType], ...], context: Context) -> None:
-        settler = Settler(context, block.operator)
+        pushdown = ScanPushdown(context, block.operator)
         has_joins = any(isinstance(part, Join) for part in block.operator.walk())
-        settler.foresee(expression for _, expression in block.outputs)
-        shown = [settler.shown(expression, has_joins=has_joins) for _, expression in block.outputs]
+        pushdown.prefetch_types(expression for _, expression in block.outputs)
+        shown = [pushdown.push_output(expression, has_joins=has_joins) for _, expression in block.outputs]
         needed = sorted({name for expression in shown for name in expression.columns})
-        self.operator = prune(place(settler.operator), needed)
-        self.written = prune_as_written(settler.operator, needed)
-        self.columns = [settler.operator.column(name) for name in needed]
+        self.operator = prune(place(pushdown.operator), needed)
+        require_equality(self.operator)
+        self.written = prune_as_written(pushdown.operator, needed)
+        self.columns = [pushdown.operator.column(name) for name in needed]
         short = {name: f"f{number}" for number, name in enumerate(needed)}
         outputs = tuple(
             Output(name, pg_type.text, expression.over(lambda n: quoted(short[n])), pg_type.domain)
             for (name, pg_type), expression in zip(types, shown, strict=True)
         )
         plain = {e.column: name for (name, _), e in zip(types, shown, strict=True) if e.column}
-        unique = unique_columns(settler.operator)
+        unique = unique_columns(pushdown.operator)
         has_key = unique is not None and all(name in plain for name in unique)
         key = tuple(plain[name] for name in unique) if unique and has_key else None
         self._fields = tuple(Field(short[c.name], c.carrier) for c in self.columns)

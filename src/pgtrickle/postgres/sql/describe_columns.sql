@@ -1,6 +1,7 @@
--- describe_columns: the columns of relations with the types below their domains.
--- Parameter: the ids of the relations. One row per live column, in order. The last but one is whether texts
--- are ordered by the bytes that they have in UTF-8: in other encodings bytes have another order than there.
+-- describe_columns: the columns of relations, with the underlying types of domains.
+-- Parameter: the ids of the relations. One row per live column, in order. The fourth column from the end says
+-- whether texts are ordered by their bytes in UTF-8, which is not the order of their bytes in other encodings.
+-- The second column from the end says whether the type has equality: a row or an array has it if all its parts do.
 select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
     format_type(b.oid, m.typmod),
     format_type(b.oid, null), b.typtype, b.typcategory,
@@ -13,7 +14,8 @@ select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
         when 'c' then l.collcollate in ('C', 'POSIX')
         when 'b' then coalesce(to_jsonb(l) ->> 'colllocale', '') in ('C', 'C.UTF-8') end, false)
         and getdatabaseencoding() in ('UTF8', 'LATIN1', 'SQL_ASCII'),
-    case when t.typtype = 'd' then format_type(t.oid, null) end
+    case when t.typtype = 'd' then format_type(t.oid, null) end,
+    e.has_equality, b.typdelim::text
 from pg_attribute a
 join pg_type t on t.oid = a.atttypid
 cross join lateral (
@@ -27,6 +29,28 @@ cross join lateral (
     select id, typmod from below order by depth desc limit 1
 ) m
 join pg_type b on b.oid = m.id
+cross join lateral (
+    with recursive parts(id) as (
+        select b.oid
+        union
+        select x.id
+        from parts p join pg_type y on y.oid = p.id
+        cross join lateral (
+            select y.typbasetype where y.typtype = 'd'
+            union all
+            select y.typelem where y.typcategory = 'A' and y.typelem <> 0
+            union all
+            select f.atttypid from pg_attribute f
+            where y.typtype = 'c' and f.attrelid = y.typrelid and f.attnum > 0 and not f.attisdropped
+        ) x(id)
+    )
+    select bool_and(y.typtype <> 'b' or (y.typcategory = 'A' and y.typelem <> 0) or exists (
+        select from pg_opclass o join pg_am m on m.oid = o.opcmethod and m.amname in ('btree', 'hash')
+        where o.opcdefault and (o.opcintype = y.oid or exists (
+            select from pg_cast k where k.castsource = y.oid and k.casttarget = o.opcintype
+                and k.castmethod = 'b' and k.castcontext = 'i')))) as has_equality
+    from parts p join pg_type y on y.oid = p.id
+) e
 left join pg_collation l on l.oid = a.attcollation
 cross join (
     select case coalesce(to_jsonb(w) ->> 'datlocprovider', 'c')

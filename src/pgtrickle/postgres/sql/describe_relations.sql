@@ -1,7 +1,7 @@
 -- describe_relations: names, kinds, copies, keys and indexes of tables.
--- Parameter: the ids of the tables. A `copy` is what is read in the place of a table; then its indexes
--- count. `keys` are unique and not null; `indexes` are what a lookup can use:
--- valid, whole, btree or hash, an expression as its own text. A relation that is gone has no row.
+-- Parameter: the ids of the tables. A `copy` is read instead of its table, so its indexes are returned.
+-- `keys` are unique and not null. `indexes` are those that a lookup can use: valid, not partial, btree or hash,
+-- an expression as its text. A dropped relation has no row.
 select c.oid::bigint, n.nspname, c.relname,
     case when c.relkind = 'm' then 'materialized_view' when c.relkind = 'f' then 'foreign_table'
         when exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = c.oid) then 'stream_table'
@@ -19,7 +19,7 @@ select c.oid::bigint, n.nspname, c.relname,
             join pg_attribute a on a.attrelid = i.indrelid and a.attnum = part.number
             where part.position <= i.indnkeyatts) k
         where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null
-            -- the children of a table that is not partitioned may repeat its keys
+            -- children of a table that is not partitioned may repeat its keys
             and (c.relkind = 'p' or not exists (select from pg_inherits h where h.inhparent = c.oid))
             and 0 <> all (i.indkey::smallint[]) and k.is_key
     ),

@@ -1,8 +1,8 @@
 """The compiled queries of a process: cached in memory, on the host and in the catalog, or compiled now.
 
 The levels are asked in this order: the process, the files of the host, the catalog, the compiler; a level
-that misses is filled. A key contains the definition, the state of what it reads, the version of the code and
-how often the caches were cleared, so an outdated entry is never found and need not be deleted.
+that misses is filled. A key contains the definition, the state of what it reads, the limits, the version of
+the code and how often the caches were cleared, so an outdated entry is never found and need not be deleted.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgtrickle.catalog.compiled import compiled_from, load_compiled, save_compiled
+from pgtrickle.model.lru import LruCache
 from pgtrickle.model.settings import TEMPLATE_CACHE_MAX_ENTRIES
 from pgtrickle.model.stream_table import RelationId, StreamTable, StreamTableId
 from pgtrickle.plan.compile import Compiled
+from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.postgres.connection import Connection, DatabaseError
-from pgtrickle.refresh.caching.bounded import Bounded
 from pgtrickle.refresh.caching.codec import Unreadable, decode, encode
 from pgtrickle.refresh.caching.host import HostFiles
 from pgtrickle.refresh.caching.saved import (
@@ -91,9 +92,13 @@ class Compilations:
     """All levels together. Safe to use from many threads."""
 
     def __init__(
-        self, max_entries: int = TEMPLATE_CACHE_MAX_ENTRIES.default, directory: Path | None = None
+        self,
+        max_entries: int = TEMPLATE_CACHE_MAX_ENTRIES.default,
+        directory: Path | None = None,
+        limits: QueryLimits = USUAL_LIMITS,
     ) -> None:
-        self._kept: Bounded[StreamTableId, _CachedCompilation] = Bounded(max_entries)
+        self._limits = limits
+        self._kept: LruCache[StreamTableId, _CachedCompilation] = LruCache(max_entries)
         self._files = HostFiles(directory) if directory else None
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -181,7 +186,7 @@ class Compilations:
 
     def _compile(self, connection: Connection, table: StreamTable) -> _CachedCompilation:
         self._count("compiles")
-        return self._save(connection, table, compile_table(connection, table))
+        return self._save(connection, table, compile_table(connection, table, self._limits))
 
     def _extend(
         self, connection: Connection, table: StreamTable, entry: _CachedCompilation
@@ -190,7 +195,7 @@ class Compilations:
         found, plan = entry.found, entry.found.compiled
         if isinstance(plan, SavedFollowing):
             self._count("compiles")
-            found = compile_table(connection, table)
+            found = compile_table(connection, table, self._limits)
             if isinstance(found.compiled, Compiled):
                 for window in entry.saved | plan.missed:
                     found.compiled.program(window)
@@ -216,7 +221,7 @@ class Compilations:
     def _key(self, connection: Connection, table: StreamTable) -> _CompilationKey:
         """The key of what the compiler would read now."""
         origin = compiled_from(connection, table.id)
-        parts = (table.query, table.mode.value, table.settings, origin.text)
+        parts = (table.query, table.mode.value, table.settings, origin.text, self._limits)
         with self._lock:
             self._databases.add(origin.database)
         fingerprint = hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pgtrickle.model.source import PgType, Source
 from pgtrickle.model.stream_table import RefreshMode, RelationId
 from pgtrickle.plan.compile import Compiled
-from pgtrickle.plan.following import Following
 from pgtrickle.plan.program import Program
+from pgtrickle.plan.programs import QueryPrograms
 from pgtrickle.refresh.compilation import Compilation
 
 MAX_SAVED = 32
@@ -49,7 +49,7 @@ class SavedCompilation:
     follows_clock: bool
 
 
-class SavedFollowing(Following):
+class SavedFollowing(QueryPrograms):
     """A query that was compiled before, perhaps by another process.
 
     A window without a program gets that of a larger window, which reads more than necessary and gives the

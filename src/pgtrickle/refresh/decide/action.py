@@ -71,7 +71,10 @@ def required_action(member: CompiledTable, windows: list[SourceWindow]) -> tuple
     names = {source.relation: source.name for source in compilation.sources}
     for window in windows:
         if window.is_truncated:
-            return Action.FULL, f"{names[window.relation]} was truncated"
+            return (
+                Action.FULL,
+                f"{names[window.relation]} was truncated, or changed in a way that could not be captured",
+            )
     rows = sum(window.rows for window in windows)
     moved = ", and the clock moved" if compilation.compiled.clocked else ""
     return Action.DIFFERENTIAL, f"{rows:,} change rows{moved}"

@@ -6,10 +6,10 @@ import threading
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgtrickle.catalog.outcomes import measured
+from pgtrickle.catalog.outcomes import measured_refreshes
+from pgtrickle.model.lru import LruCache
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection
-from pgtrickle.refresh.caching.bounded import Bounded
 from pgtrickle.refresh.decide.cost_model import CostLimits, Experience, RefreshSample, Strategy
 
 REMEMBERED: Final = 200
@@ -23,7 +23,7 @@ class Costs:
     """The experience with each stream table. Safe to use from many threads."""
 
     limits: CostLimits = field(default_factory=CostLimits)
-    _known: Bounded[StreamTableId, Experience] = field(default_factory=lambda: Bounded(MAX_TABLES))
+    _known: LruCache[StreamTableId, Experience] = field(default_factory=lambda: LruCache(MAX_TABLES))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, connection: Connection, table: StreamTableId) -> Experience:
@@ -44,6 +44,9 @@ class Costs:
 
 def _from_history(connection: Connection, table: StreamTableId) -> Experience:
     known = Experience()
-    for strategy, rows, milliseconds, at, is_new_start in measured(connection, table, REMEMBERED):
-        known = known.after(RefreshSample(Strategy(strategy), rows, milliseconds, at, is_new_start))
+    for past in measured_refreshes(connection, table, REMEMBERED):
+        sample = RefreshSample(
+            Strategy(past.strategy), past.change_rows, past.milliseconds, past.ended_at, past.is_new_start
+        )
+        known = known.after(sample)
     return known

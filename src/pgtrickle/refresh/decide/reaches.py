@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Final
 
+from pgtrickle.model.lru import LruCache
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.plan.program import Program
 from pgtrickle.plan.reads import Read
-from pgtrickle.refresh.caching.bounded import Bounded
 
 SURE_AFTER: Final = 3
 """After this many refreshes in a row that reached too many rows at one read, the next is expected to."""
@@ -42,7 +42,7 @@ class Reach:
 class Reaches:
     """The programs of one process. Safe to use from many threads."""
 
-    _known: Bounded[_Key, Reach] = field(default_factory=lambda: Bounded(MAX_PROGRAMS))
+    _known: LruCache[_Key, Reach] = field(default_factory=lambda: LruCache(MAX_PROGRAMS))
 
     def is_expected(self, table: StreamTableId, program: Program) -> bool:
         """Whether the program will probably reach too many rows."""

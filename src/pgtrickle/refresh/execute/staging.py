@@ -30,7 +30,7 @@ from pgtrickle.plan.program import Program
 from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.arrow import arrow_schema, read_batches
 from pgtrickle.postgres.connection import connect, sql
-from pgtrickle.postgres.copying import copy_across
+from pgtrickle.postgres.copy_across import copy_across
 from pgtrickle.postgres.settings import evaluation
 from pgtrickle.refresh.execute.compute import ProgramRun
 from pgtrickle.refresh.execute.task_reads import (
@@ -70,7 +70,7 @@ class Staging:
 
     def __enter__(self) -> Rows:
         with ExitStack() as stack:
-            places = stack.enter_context(self._engine.pool.places(self._engine.max_connections))
+            places = stack.enter_context(self._engine.pool.reserve_for_tasks(self._engine.max_connections))
             rows: Rows = self._run_tasks(places)
             stack.callback(self._empty)
             if not self._session.can_share:

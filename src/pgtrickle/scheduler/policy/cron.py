@@ -4,7 +4,8 @@ Five fields (minute, hour, day of the month, month, day of the week), or six wit
 as Quartz, Spring, robfig/cron and croner have it. Each is `*`, a value, a range `a-b` or a list of
 those, with a step after a slash; months and weekdays also by their English names, Sunday is 0 or 7.
 Where both kinds of day are restricted, either is enough; one that begins with `*` is not a restriction.
-pgtrickle.cron_field in catalog/sql/cron.sql refuses the same texts, when a stream table is defined.
+pgtrickle_internal.cron_field in catalog/sql/functions/cron.sql refuses the same texts when a stream table is
+defined.
 """
 
 from __future__ import annotations

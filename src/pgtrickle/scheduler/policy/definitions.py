@@ -27,6 +27,7 @@ class TableDefinition:
     is_gated: bool
     is_atomic: bool
     sources: tuple[tuple[DependencyKind, RelationId], ...]
+    owner: int = 0
 
     def reads(self, kind: DependencyKind) -> bool:
         """Whether it reads a source of that kind."""
@@ -106,7 +107,7 @@ def graph_nodes(tables: Iterable[TableDefinition]) -> list[Node]:
         relations = [relation for _, relation in table.sources]
         upstream = frozenset(by_relation[relation] for relation in relations if relation in by_relation)
         sources = frozenset(relation for relation in relations if relation not in by_relation)
-        nodes.append(Node(table.id, table.name, upstream, sources, table.is_atomic))
+        nodes.append(Node(table.id, table.name, upstream, sources, table.is_atomic, table.owner))
     return nodes
 
 
@@ -121,5 +122,5 @@ def _same_place(before: TableDefinition | None, after: TableDefinition | None) -
     """Whether a stream table keeps its place in the graph."""
     if before is None or after is None:
         return False
-    places = [(one.relation, one.name, one.sources, one.is_atomic) for one in (before, after)]
+    places = [(one.relation, one.name, one.sources, one.is_atomic, one.owner) for one in (before, after)]
     return places[0] == places[1]

@@ -19,7 +19,8 @@ _Edges = Mapping[StreamTableId, frozenset[StreamTableId]]
 class Node:
     """One stream table: the stream tables and the base tables that it reads directly.
 
-    `is_atomic` claims that it must not mix two versions of a source that reaches it by two paths.
+    `is_atomic` claims that it must not mix two versions of a source that reaches it by two paths. `owner` is
+    the id of the role that owns it.
     """
 
     id: StreamTableId
@@ -27,6 +28,7 @@ class Node:
     upstream: frozenset[StreamTableId] = frozenset()
     sources: frozenset[RelationId] = frozenset()
     is_atomic: bool = True
+    owner: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Which due stream tables are refreshed together, and which of these units wait for which.
 
 Tables in one unit read each source once, share Spark's work, and never show two versions of a common
-source. A slow stream table is a unit of its own, so that the fast ones do not wait for it.
+source. A slow stream table is a unit of its own, so that the fast ones do not wait for it. Tables of
+different owners share a unit only where two paths of one source must agree, because an owner can make a
+table slow or lock it.
 """
 
 from __future__ import annotations
@@ -45,14 +47,16 @@ def units(due: Sequence[StreamTableId], graph: Graph, *, slow: Collection[Stream
     """The due tables in units, each after the units it waits for."""
     bonds = _Bonds(_with_companions(due, graph))
     quick = {table for table in bonds.members if table not in slow}
-    by_source: dict[RelationId, list[StreamTableId]] = {}
+    by_source: dict[tuple[RelationId, int], list[StreamTableId]] = {}
     for table in graph.sorted(bonds.members):
         if graph.is_diamond(table):
             bonds.tie(table, graph.all_upstream(table))
         if table in quick and _goes_along(table, graph):
-            bonds.tie(table, graph.upstream(table) & quick)
+            owner = graph.nodes[table].owner
+            own = {above for above in graph.upstream(table) if graph.nodes[above].owner == owner}
+            bonds.tie(table, own & quick)
             for source in graph.nodes[table].sources:
-                by_source.setdefault(source, []).append(table)
+                by_source.setdefault((source, owner), []).append(table)
     for readers in by_source.values():
         for first, second in pairwise(readers):
             bonds.tie(first, (second,), most=MAX_TOGETHER)

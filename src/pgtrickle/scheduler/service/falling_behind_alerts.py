@@ -14,7 +14,7 @@ def note_episodes(connection: Connection, found: Episodes) -> None:
         return
     with connection.transaction():
         rows = connection.execute(
-            load("pgtrickle.catalog", "sql/note_behind.sql"),
+            load("pgtrickle.catalog", "sql/queries/note_behind.sql"),
             {"begun": list(found.begun), "ended": list(found.ended)},
         ).fetchall()
         for number, schedule, milliseconds in rows:

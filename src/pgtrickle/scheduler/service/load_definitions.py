@@ -13,6 +13,7 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId, Status, StreamTableId
 from pgtrickle.model.tier import Tier
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.rows import rows_as
 from pgtrickle.postgres.statements import load
 from pgtrickle.scheduler.policy.definitions import TableDefinition, TableState, graph_nodes
 from pgtrickle.scheduler.policy.effective_schedules import DiamondPolicy, RequestedSchedule
@@ -24,14 +25,14 @@ Loaded = tuple[dict[StreamTableId, TableDefinition], dict[StreamTableId, TableSt
 
 def load_definitions(connection: Connection, ids: Sequence[StreamTableId] | None = None) -> Loaded:
     """Read definitions and states of these stream tables, or of all, in one query."""
-    rows = connection.execute(
+    result = connection.execute(
         load("pgtrickle.scheduler.service", "sql/definitions.sql"),
         {"ids": None if ids is None else list(ids)},
-    ).fetchall()
-    definitions = (_definition(row) for row in rows)
+    )
+    rows = rows_as(_definition_and_state, result)
     return (
-        {definition.id: definition for definition in definitions},
-        {StreamTableId(row[0]): _table_state(row[10:]) for row in rows},
+        {definition.id: definition for definition, _ in rows},
+        {definition.id: state for definition, state in rows},
     )
 
 
@@ -41,35 +42,50 @@ def load_graph(connection: Connection) -> Graph:
     return Graph.of(graph_nodes(definitions.values()))
 
 
-def _definition(row: Sequence[Any]) -> TableDefinition:
-    number, relation, schema, name, schedule, tier, policy, is_atomic, is_gated, sources = row[:10]
-    return TableDefinition(
-        StreamTableId(number),
-        RelationId(relation),
+def _definition_and_state(
+    *,
+    pgt_id: StreamTableId,
+    relation: RelationId,
+    schema: str,
+    name: str,
+    schedule: str | None,
+    tier: str,
+    diamond_policy: str | None,
+    is_gated: bool,
+    is_atomic: bool,
+    sources: Sequence[tuple[str, RelationId]],
+    owner: int,
+    **state: Any,
+) -> tuple[TableDefinition, TableState]:
+    definition = TableDefinition(
+        pgt_id,
+        relation,
         RelationName(schema, name),
-        RequestedSchedule(_schedule(schedule), Tier(tier), DiamondPolicy(policy) if policy else None),
+        RequestedSchedule(
+            _schedule(schedule), Tier(tier), DiamondPolicy(diamond_policy) if diamond_policy else None
+        ),
         is_gated,
         is_atomic,
-        tuple((DependencyKind(kind), RelationId(source)) for kind, source in sources),
+        tuple((DependencyKind(kind), source) for kind, source in sources),
+        owner,
     )
+    return definition, _table_state(**state)
 
 
-def _table_state(row: Sequence[Any]) -> TableState:
-    status, is_populated, last_refresh_at, retry_at, needs_reinit, initialize, *rest = row
-    frontier, upstream, data_timestamp, recent_ms, is_behind, follows_clock = rest
+def _table_state(
+    *,
+    status: str,
+    frontier: str | None,
+    upstream_frontier: str | None,
+    recent_ms: Sequence[float],
+    **others: Any,
+) -> TableState:
     return TableState(
-        Status(status),
-        is_populated,
-        last_refresh_at,
-        retry_at,
-        needs_reinit,
-        initialize,
-        Frontier.parse(frontier) if frontier else None,
-        Frontier.parse(upstream) if upstream else None,
-        data_timestamp,
-        tuple(timedelta(milliseconds=duration) for duration in recent_ms),
-        is_behind,
-        follows_clock,
+        status=Status(status),
+        frontier=Frontier.parse(frontier) if frontier else None,
+        upstream_frontier=Frontier.parse(upstream_frontier) if upstream_frontier else None,
+        recent_durations=tuple(timedelta(milliseconds=duration) for duration in recent_ms),
+        **others,
     )
 
 

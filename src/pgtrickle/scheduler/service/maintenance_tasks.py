@@ -6,10 +6,10 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from pgtrickle.capture.repair import capture_gaps, repair, retry_capture, waiting_sources
-from pgtrickle.capture.rotate import release_unused, rotate, worth_rotating
+from pgtrickle.capture.rotate import release_unused, rotate, sources_to_rotate
 from pgtrickle.catalog.compiled import prune_compiled
 from pgtrickle.catalog.dependencies import forget_dropped
-from pgtrickle.catalog.outcomes import prune
+from pgtrickle.catalog.outcomes import prune_history
 from pgtrickle.catalog.repairs import prune_repairs
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.stream_table import RelationId
@@ -19,7 +19,7 @@ from pgtrickle.refresh.caching.version import code_version
 
 def rotate_buffers(connection: Connection, sources: Collection[RelationId] | None) -> set[RelationId]:
     """Rotate the buffers of these sources, or of all; returns those to check again soon."""
-    found = worth_rotating(connection, sources)
+    found = sources_to_rotate(connection, sources)
     for relation in found:
         rotate(connection, relation)
     return set(found)
@@ -31,7 +31,7 @@ def tidy(connection: Connection) -> None:
     release_unused(connection)
     connection.execute("select pgtrickle_internal.note_counter()")
     with connection.transaction():
-        prune(connection)
+        prune_history(connection)
         prune_repairs(connection)
         prune_compiled(connection, code_version())
 

@@ -1,4 +1,4 @@
--- shop: the tables of a small shop, with a few thousand rows that are the same every time.
+-- shop: the tables of a small shop, with a few thousand deterministic rows.
 create schema shop;
 set search_path = shop;
 

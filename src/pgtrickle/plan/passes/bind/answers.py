@@ -31,7 +31,7 @@ def add_answer(bound: Operator, columns: tuple[Column, ...], kept: Needs, reads:
 def add_recursion(bound: Operator, columns: tuple[Column, ...], needs: Needs, reads: Reads) -> Answer:
     """The rows of a bound tree with a recursion in it: what differs, and of the rest what is needed.
 
-    All that a recursion reaches would be too much to send, and to look up by: PostgreSQL compares.
+    Sending every row that a recursion reaches would be too much: PostgreSQL compares them instead.
     """
     recursed = [leaf for part in bound.walk() if isinstance(part, Recursive) for leaf in _leaves(part)]
     leaves = _leaves(bound)
@@ -71,7 +71,7 @@ def _read(query: str, columns: tuple[Column, ...], parts: tuple[Part, ...], kept
 
 
 def _part(leaf: Leaf) -> Part:
-    """All that was read of a leaf as one relation: rows that any of the lookups finds."""
+    """Every read of a leaf as one relation: the rows that any of the lookups finds."""
     lookups = tuple(lookup for read in leaf.rows for lookup in read.lookups)
     is_whole = any(not read.lookups for read in leaf.rows)
     model = leaf.change or leaf.rows[0]

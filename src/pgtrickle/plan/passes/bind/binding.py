@@ -75,21 +75,28 @@ class Binding:
         return self._known[asked]
 
     def _bind(self, op: Operator, needs: Needs) -> Operator:
-        if isinstance(op, Itself):
-            return op
-        if not needs and not self.is_changed(op):
+        # `Itself` stands for rows of the recursion, which reads all of its rows anyway
+        if not needs and not self.is_changed(op) and not isinstance(op, Itself):
             return Nothing(op.columns)
-        if isinstance(op, Scan):
-            return self._reads.leaf(op, needs)
-        if isinstance(op, Values):
-            return add_constant(op, self._reads)
-        if isinstance(op, Evaluated):
-            return self._bind_evaluated(op, needs)
-        if EVERYTHING in needs:
+        if EVERYTHING in needs and op.children and not isinstance(op, Evaluated):
             return op.with_children(tuple(self.bind(child, (EVERYTHING,)) for child in op.children))
-        if is_region(op):
-            return with_leaves(op, iter(Propagation(self, op, needs).bind_leaves()))
         return RULES[type(op)].bind(op, needs, self)
+
+    def bind_region(self, op: Operator, needs: Needs) -> Operator:
+        """Inner joins that hang together, bound by propagating keys between their tables."""
+        return with_leaves(op, iter(Propagation(self, op, needs).bind_leaves()))
+
+    def is_region(self, op: Operator) -> bool:
+        """Whether inner joins hang together here."""
+        return is_region(op)
+
+    def read_scan(self, op: Scan, needs: Needs) -> Operator:
+        """The change of a source, and the rows of it that meet these needs."""
+        return self._reads.leaf(op, needs)
+
+    def read_constant(self, op: Values) -> Operator:
+        """Rows that are always the same."""
+        return add_constant(op, self._reads)
 
     def is_changed(self, op: Operator) -> bool:
         """Whether a source below has changed."""
@@ -139,7 +146,8 @@ class Binding:
             return self._reads.with_all_reads(op)
         return op.with_children(tuple(self._with_all_reads(child) for child in op.children))
 
-    def _bind_evaluated(self, op: Evaluated, needs: Needs) -> Operator:
+    def read_answer(self, op: Evaluated, needs: Needs) -> Operator:
+        """What PostgreSQL evaluates over the rows that the change and these needs reach."""
         was_inside, self._is_inside = self._is_inside, True
         child = self.bind(op.child, needs)
         is_grouped = isinstance(op.child, (Aggregate, Window, Top))

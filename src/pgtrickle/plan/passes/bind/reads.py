@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.expressions.clock import has_clock, with_clock_marker
-from pgtrickle.plan.expressions.dialect import parsed, written
+from pgtrickle.plan.expressions.dialect import parse_or_none, to_sql
 from pgtrickle.plan.operators import InputLeaf, Leaf, Operator, Scan
 from pgtrickle.plan.reads import Input, KeyColumns, Lookup, Read, ReadKind
 from pgtrickle.plan.rules.needs import Need, Needs
@@ -33,7 +33,7 @@ class Reads:
         return Leaf(scan, change, tuple(rows))
 
     def with_all_reads(self, leaf: Leaf) -> Leaf:
-        """The leaf with all that was read of its scan for anyone."""
+        """The leaf with every read of its scan, whichever part of the plan asked for it."""
         return replace(leaf, rows=tuple(self._rows.get(leaf.scan, ())))
 
     def add(self, read: Read) -> Read:
@@ -148,8 +148,8 @@ def is_indexed(scan: Scan, columns: tuple[str, ...]) -> bool:
 
 def same_text(expression: str) -> str:
     """An expression in a form in which equal ones are equal, however they are written."""
-    tree = parsed(expression)
-    text = written(tree) if tree is not None else expression
+    tree = parse_or_none(expression)
+    text = to_sql(tree) if tree is not None else expression
     return re.sub(r"[\s\"()]|\bt\.", "", text).lower()
 
 

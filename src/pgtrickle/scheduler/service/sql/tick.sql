@@ -36,5 +36,5 @@ select clock_timestamp() as now, pg_current_snapshot()::text as snapshot,
     ) as refreshed_views,
     pgtrickle_internal.is_draining() as is_draining,
     (select c.generation from pgtrickle.pgt_caches c) as cache_generation,
-    pgtrickle.installation() as installation
+    pgtrickle_internal.installation() as installation
 from (select %(seen)s::pg_snapshot) p(seen)
