@@ -19,6 +19,7 @@ from pgtrickle.model.errors import (
     UnsupportedServer,
 )
 from pgtrickle.postgres.pinned import PinnedConnection
+from pgtrickle.postgres.settings import SAFE_PATH
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
 DatabaseError = psycopg.Error
@@ -108,13 +109,15 @@ def _unreachable(dsn: str, error: psycopg.Error) -> ConnectionFailed | Unsuitabl
 
 @contextmanager
 def login_search_path(connection: Connection) -> Iterator[None]:
-    """Resolve names without a schema by the search_path of the login, in a transaction that is rolled back.
+    """Resolve names without a schema by the search_path of the login.
 
-    Only call functions that are safe under any search_path: other roles control what that path finds.
+    Only call functions that are safe under any search_path: other roles control what that path finds. Nothing
+    is rolled back on success, because psycopg forgets its prepared statements with a rollback.
     """
-    with connection.transaction(force_rollback=True):
+    with connection.transaction():
         connection.execute("set local search_path to default")
         yield
+        connection.execute(f"set local search_path = {SAFE_PATH}")
 
 
 def set_locally(connection: Connection, settings: Mapping[str, str]) -> None:
