@@ -45,6 +45,7 @@ def create(app, query: str) -> None:
         "row(relation)::text",
         "upper(relation::varchar)",
         "pg_typeof(mood)::text",
+        "'english'::regconfig::text",
     ],
 )
 def test_a_query_that_prints_or_parses_names_is_refused(log, app, expression):
@@ -69,6 +70,8 @@ def test_a_view_that_prints_names_is_refused_too(log, app):
         "select id, pg_typeof(word)::text as shown from log",
         "select id, pg_typeof(word) as shown from log",
         "select id, id::text || word as shown from log",
+        "select id, to_tsvector('english', word)::text as shown from log",
+        "select id::text as shown from log where to_tsvector('simple', word) @@ to_tsquery('simple', 'a')",
     ],
 )
 def test_a_query_that_only_carries_them_is_taken(log, app, query):

@@ -11,7 +11,8 @@ as $$
 $$;
 
 -- holds_names: whether a query uses values that print as names: alone, in an array, in a domain or in a row.
--- pg_typeof returns one; the names of built-in types are the same in every session.
+-- pg_typeof returns one; the names of built-in types are the same in every session. A constant that names a text
+-- search configuration is only passed on, unless it is cast itself.
 create or replace function pgtrickle_internal.holds_names(query_view oid, reader oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -21,8 +22,9 @@ as $$
     ),
     named as (
         select found[1]::oid as id from pgtrickle_internal.rules_of(query_view, reader) r
-        cross join lateral regexp_replace(r.action, '\{FUNCEXPR :funcid 1619 :funcresulttype \d+ ',
-            case when exists (select from reached) then '\&' else '' end, 'g') tree
+        cross join lateral regexp_replace(regexp_replace(r.action, '\{FUNCEXPR :funcid 1619 :funcresulttype \d+ ',
+            case when exists (select from reached) then '\&' else '' end, 'g'),
+            '(?<!\{COERCEVIAIO :arg )\{CONST :consttype (?:3734|3769) [^{}]*\}', '', 'g') tree
         cross join lateral regexp_matches(tree, ':\w*type\w* (\d+)', 'gi') found
         union
         select id from reached
