@@ -44,11 +44,16 @@ def _setting_row(setting: Setting[object]) -> str:
 
 
 def _option_row(option: TableOption) -> str:
-    default = "" if option.default is None else f"`{option.default!s}`".replace("True", "true")
     limits = "" if option.is_for_alter else " Only on creation."
     limits += "" if option.is_for_create else " Only by altering."
-    default = default.replace("False", "false")
+    default = _shown_default(option.default)
     return f"| `{option.name}` | `{option.cli_flag}` | {default} | {_cell(option.help)}{limits} |\n"
+
+
+def _shown_default(default: str | bool | None) -> str:
+    if default is None:
+        return ""
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
 def _cell(text: str) -> str:
