@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from pgtrickle.changes.inputs import merged
-from pgtrickle.changes.reading import fields_of, has_weight
+from pgtrickle.changes.inputs import weighted_input
+from pgtrickle.changes.read import fields_of, has_weight
 from pgtrickle.plan.operators import Answer, Leaf
 from pgtrickle.plan.passes.bind import Binding
 from pgtrickle.plan.passes.bind.reads import inputs_of
@@ -78,7 +78,7 @@ def test_spark_gives_both_ends_as_the_laws_compute_them(spark, data, op):
     tables = Reader(world, queries, tables={GIVEN: needed.table}).read_all(reads)
     rows = both_ends(bound, tables)
     held = {read.name: arrow(read, tables[read.name]) for read in reads}
-    inputs = {one.name: merged(one, held) for one in inputs_of(bound)}
+    inputs = {one.name: weighted_input(one, held) for one in inputs_of(bound)}
     found = listed(run_small(spark, spark_sql(bound), inputs))
     assert [end(found, number) for number in (0, 1)] == [end(rows, number) for number in (0, 1)]
     net = run_small(spark, change_sql(bound), inputs).to_pylist()

@@ -65,7 +65,7 @@ class Analyst:
     def block(self, query: str) -> Block:
         """The operators of a query as somebody would write it."""
         given = canonical(self.connection, self._qualified(query))
-        sources = describe_sources(self.connection, self._relations("r"))
+        sources = describe_sources(self.connection, self._relations("r") + self._relations("p"))
         definition = QueryDefinition(
             query=given.query,
             sources=_by_name(sources),
@@ -129,8 +129,10 @@ class Analyst:
         """Let the table have these rows and no others."""
         with self.connection.cursor() as cursor:
             cursor.execute(f"delete from {table}")
-            for row in rows:
-                cursor.execute(f"insert into {table} values ({', '.join(['%s'] * len(row))})", row)
+            if rows:
+                listed = ", ".join(f"({', '.join(['%s'] * len(row))})" for row in rows)
+                values = [value for row in rows for value in row]
+                cursor.execute(f"insert into {table} values {listed}", values)
 
     def _types(self, from_sql, expressions):
         return expression_types(self.connection, from_sql, expressions)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -12,6 +13,7 @@ import pytest
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.plan.analysis.parsing import parse
+from pgtrickle.plan.analysis.query import Block
 from pgtrickle.plan.compile import regenerate
 from pgtrickle.plan.limits import USUAL_LIMITS
 from pgtrickle.plan.operators import Join, Mark, OuterJoin, Single, Top, Window
@@ -40,9 +42,15 @@ def nothing_stays(analyst: Analyst) -> Iterator[None]:
     analyst.connection.rollback()
 
 
+@pytest.fixture(scope="module")
+def block(analyst: Analyst) -> Callable[[str], Block]:
+    """The operators of a query of the files, by its name, analysed once."""
+    return cache(lambda name: analyst.block(QUERIES[name]))
+
+
 @pytest.mark.parametrize("name", QUERIES)
-def test_operators_give_the_rows_of_the_query(analyst, name):
-    ours = evaluated(analyst.block(QUERIES[name]))
+def test_operators_give_the_rows_of_the_query(analyst, block, name):
+    ours = evaluated(block(name))
     for seed in SEEDS:
         analyst.fill(seed)
         assert analyst.rows(ours) == analyst.rows(QUERIES[name]), f"seed {seed}"
@@ -55,9 +63,9 @@ def test_what_our_parser_reads_is_what_postgres_wrote(analyst, name):
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_column_names_are_unique_in_the_plan(analyst, name):
+def test_column_names_are_unique_in_the_plan(block, name):
     """Names that pass through keep their meaning; only those made anew count."""
-    aliases = [op.alias for op in analyst.block(QUERIES[name]).operator.walk() if hasattr(op, "alias")]
+    aliases = [op.alias for op in block(name).operator.walk() if hasattr(op, "alias")]
     assert len(aliases) == len(set(aliases))
 
 
@@ -89,13 +97,11 @@ def test_several_rows_that_nobody_asks_for_are_no_error(analyst, name):
 
 REFUSED = {
     "with recursive r as (select 1 as n union all select n + 1 from r) select n from r": "without an end",
-    "select t from t": "whole row",
-    "select count(t) from t": "whole row",
-    "select k from only t": "ONLY",
     "select k from t tablesample system (10)": "TABLESAMPLE",
     "select ctid from t": "reference",
     "select id from t limit (select 1)": "LIMIT",
-    "select unnest(arr) a, generate_series(1, 2) b from t": "return sets",
+    "select generate_series(1, generate_series(1, 2)) from t": "in the arguments of another",
+    "select t.id, p from t left join lateral pairs(t.x) p on true": "whole row",
     "select id from t where (k, x) < any (select k, y from u)": "comparison of rows",
     "select t.id from t left join lateral unnest(t.arr) e(a) on e.a in (select y from u)": "with a function",
     "select id, case when x > 0 then (select y from u where u.k = t.k) end as v from t": "several rows",

@@ -22,6 +22,10 @@ LIMITED = (
     "with recursive r(a, n) as (select a, 1 from t"
     " union all select t.b, r.n + 1 from r join t on t.a = r.a where r.n < 5)"
 )
+UNITED = (
+    "with recursive r(n) as (select a from t"
+    " union select s.n from (select b as n from t union all select {arm} from r) s)"
+)
 CYCLE = f"{AROUND} cycle a set is_met using way"
 
 KEPT_WHOLE = (
@@ -44,6 +48,7 @@ KEPT_WHOLE = (
     f"{COUNTED} select n from r limit 5",
     f"{COUNTED} select a from u where exists (select from r where r.n = u.a)",
     "with recursive r(n) as (select 1 union select n + 1 from r) select n from r limit 3",
+    f"{UNITED.format(arm='r.n + 1')} select n from r limit 3",
     "select generate_series(1, 1000000000000) as n from t limit 5",
     "select generate_series(1, t.b) as n from t limit 5",
     "select a from u where exists (select generate_series(1, 1000000000000))",
@@ -51,6 +56,7 @@ KEPT_WHOLE = (
     "select numbers_from(t.a) as n from t limit 5",
 )
 FOLLOWED = (
+    f"{UNITED.format(arm='r.n')} select n from r limit 3",
     f"{REACHED} select a, b from r limit 3",
     f"{REACHED} select a from u where exists (select from r where r.a = u.a)",
     f"{CYCLE} select a, b from r limit 3",

@@ -49,6 +49,10 @@ def test_each_query_of_the_list_is_refused_with_its_reason(tables, query):
     with pytest.raises(UnsupportedQuery, match=re.escape(REFUSED[query])):
         compile_query(tables, query)
     tables.rollback()
+    tables.execute(f"create temporary view asked as {query}")
+    found = tables.execute("select mode from pgtrickle_internal.mode_of('asked'::regclass)").fetchone()
+    assert found != ("DIFFERENTIAL",)
+    tables.rollback()
 
 
 def test_the_limits_of_the_page_are_those_of_the_code():

@@ -36,9 +36,10 @@ def encoded(server, encoding):
     name = f"in_{encoding.lower()}"
     with closing(psycopg.connect(server.dsn(), autocommit=True)) as admin:
         admin.execute(
-            sql.SQL("create database {} encoding {} lc_collate 'C' lc_ctype 'C' template template0").format(
-                sql.Identifier(name), sql.Literal(encoding)
-            )
+            sql.SQL(
+                "create database {} encoding {} lc_collate 'C' lc_ctype 'C'"
+                " template template0 strategy file_copy"
+            ).format(sql.Identifier(name), sql.Literal(encoding))
         )
         admin.execute(f"grant create, temporary on database {name} to {TRICKLE}")
     database = Database(server, name)
@@ -62,6 +63,7 @@ def test_our_own_sql_is_plain_ascii():
         assert (path.name, path.read_text().isascii()) == (path.name, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encodings", [SINGLE, SEVERAL], ids=["one byte", "several bytes"])
 def test_pgtrickle_can_be_installed_and_create_in_every_encoding(server, templates, encodings):
     templates.ensure(server)

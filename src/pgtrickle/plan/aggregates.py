@@ -16,6 +16,7 @@ from sqlglot import exp
 from pgtrickle.model.carrier import Carrier, DecimalType
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.carriers import carrier_of, decimal, is_integral
+from pgtrickle.plan.expressions.syntax import WordedCall
 from pgtrickle.plan.operators import Call, Column
 from pgtrickle.plan.reads import WEIGHT
 
@@ -72,7 +73,7 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
     **dict.fromkeys(
         (
             "array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg",
-            "xmlagg",
+            "xmlagg", "json_arrayagg", "json_objectagg",
         ),
         _SEQUENCE,
     ),
@@ -104,7 +105,8 @@ def aggregate_of(call: exp.Expr) -> AggregateFunction | None:
     """The entry of a call, whatever FILTER or WITHIN GROUP it has; None if it is none of PostgreSQL's own."""
     while isinstance(call, (exp.Filter, exp.WithinGroup)):
         call = call.this
-    name = call.name.lower() if isinstance(call, exp.Anonymous) else _PARSED.get(type(call), "")
+    is_named = isinstance(call, (exp.Anonymous, WordedCall))
+    name = call.name.lower() if is_named else _PARSED.get(type(call), "")
     return AGGREGATES.get(name)
 
 

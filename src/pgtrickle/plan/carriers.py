@@ -121,11 +121,15 @@ _SPECIAL = {
 
 def carrier_of(pg_type: PgType) -> Carrier:
     """How a value of this type travels when it is compared for equality, or only passed on."""
+    return _with_collation(_carrier_of(pg_type), pg_type)
+
+
+def _carrier_of(pg_type: PgType) -> Carrier:
     base = pg_type.base
     if native := _NATIVE.get(base):
         return Carrier(pg_type.text, native, "({})", _cast(pg_type), True, base != "boolean")
     if special := _SPECIAL.get(base):
-        return _retyped(special, pg_type)
+        return _with_type(special, pg_type)
     if base == "numeric":
         return Carrier(pg_type.text, STRING, TRIMMED_NUMERIC, _cast(pg_type), True, False, "numeric")
     if base == "bytea":
@@ -133,11 +137,15 @@ def carrier_of(pg_type: PgType) -> Carrier:
     if base in {"text", "character varying", "character", "name"}:
         ordering = pg_type.c_collated and base != "character"
         return Carrier(pg_type.text, STRING, TEXT, _cast(pg_type), pg_type.deterministic, ordering)
-    equality = base in _TEXT_EQUAL or pg_type.kind == "e"
+    equality, equals = base in _TEXT_EQUAL or pg_type.kind == "e", pg_type.equals
     if _is_read_by_restore(pg_type):
-        return Carrier(pg_type.text, STRING, _written(pg_type), _read(pg_type), equality, False)
-    input_type = _unmodified(pg_type).text
-    return Carrier(pg_type.text, STRING, _written(pg_type), _cast(pg_type), equality, False, input_type)
+        return Carrier(
+            pg_type.text, STRING, _output_text(pg_type), _read(pg_type), equality, False, None, equals
+        )
+    input_type = _without_modifier(pg_type).text
+    return Carrier(
+        pg_type.text, STRING, _output_text(pg_type), _cast(pg_type), equality, False, input_type, equals
+    )
 
 
 def verbatim(pg_type: PgType) -> Carrier:
@@ -145,13 +153,22 @@ def verbatim(pg_type: PgType) -> Carrier:
     if pg_type.base == "numeric":
         return Carrier(pg_type.text, STRING, _NUMERIC, _cast(pg_type), False, False, "numeric")
     if pg_type.text == "bpchar":
-        return Carrier(pg_type.text, STRING, "textin(bpcharout({}))", _cast(pg_type), False, False)
+        padded = Carrier(pg_type.text, STRING, "textin(bpcharout({}))", _cast(pg_type), False, False)
+        return _with_collation(padded, pg_type)
     return carrier_of(pg_type)
 
 
-def _written(pg_type: PgType) -> str:
+def _with_collation(carrier: Carrier, pg_type: PgType) -> Carrier:
+    """The carrier with the collation of the value: what PostgreSQL computes of it may depend on that."""
+    if pg_type.collation is None:
+        return carrier
+    restore = f"({carrier.restore} collate {pg_type.collation})"
+    return replace(carrier, restore=restore, collation=pg_type.collation)
+
+
+def _output_text(pg_type: PgType) -> str:
     """The value as its output function writes it, where nothing that it writes is lost."""
-    value = f"({{}})::{_unmodified(pg_type).text}"
+    value = f"({{}})::{_without_modifier(pg_type).text}"
     if pg_type.kind == "e":
         return f"textin(enum_out({value}))"
     if function := _OUTPUT.get(pg_type.base):
@@ -164,10 +181,9 @@ def _written(pg_type: PgType) -> str:
 
 def _read(pg_type: PgType) -> str:
     """The value that its input function reads in the text."""
-    read = (
-        f"(select j.v from json_to_record(json_build_object('v', {{}})) as j(v {_unmodified(pg_type).text}))"
-    )
-    return read if _unmodified(pg_type).text == pg_type.text else f"({read})::{pg_type.text}"
+    bare = _without_modifier(pg_type).text
+    read = f"(select j.v from json_to_record(json_build_object('v', {{}})) as j(v {bare}))"
+    return read if bare == pg_type.text else f"({read})::{pg_type.text}"
 
 
 def _is_read_by_restore(pg_type: PgType) -> bool:
@@ -187,7 +203,7 @@ def decimal(pg_type: PgType, scale: int, digits: int = MAX_DIGITS) -> Carrier:
     return Carrier(pg_type.text, form, carry, _cast(pg_type), True, True)
 
 
-def _unmodified(pg_type: PgType) -> PgType:
+def _without_modifier(pg_type: PgType) -> PgType:
     """The type without length, precision or scale."""
     # a plain `character` or `bit` is one long, and so is each element of an array of it
     element, brackets, _ = pg_type.base.partition("[]")
@@ -204,6 +220,6 @@ def _cast(pg_type: PgType) -> str:
     return "({})::" + pg_type.text
 
 
-def _retyped(carrier: Carrier, pg_type: PgType) -> Carrier:
+def _with_type(carrier: Carrier, pg_type: PgType) -> Carrier:
     restore = carrier.restore if carrier.pg_type == pg_type.text else f"({carrier.restore})::{pg_type.text}"
     return Carrier(pg_type.text, carrier.form, carrier.carry, restore, carrier.equality, carrier.ordering)

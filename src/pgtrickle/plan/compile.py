@@ -32,7 +32,7 @@ def compile_query(definition: QueryDefinition, typer: Typer, limits: QueryLimits
         return _compile(definition, Context(definition, typer, limits))
     except RecursionError:
         # rewriting can make a tree deeper than it was
-        raise limits.exceeded("max_depth") from None
+        raise limits.limit_error("max_depth") from None
 
 
 def _compile(definition: QueryDefinition, context: Context) -> Compiled:
@@ -54,7 +54,7 @@ def regenerate(query: str, limits: QueryLimits = USUAL_LIMITS) -> str:
     try:
         return to_sql(parse(query, limits))
     except RecursionError:
-        raise limits.exceeded("max_depth") from None
+        raise limits.limit_error("max_depth") from None
 
 
 class Compiled(QueryPrograms):

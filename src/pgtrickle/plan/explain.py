@@ -49,8 +49,8 @@ def _evaluated_lines(operator: Operator) -> list[str]:
 _COMPARED = {
     SourceKind.MATERIALIZED_VIEW: "after each REFRESH, because a materialized view can have no triggers;"
     " the whole view is read then, and not otherwise",
-    SourceKind.FOREIGN_TABLE: "at each refresh, because a foreign table may change where no trigger of ours"
-    " is; the whole table is read each time",
+    SourceKind.FOREIGN_TABLE: "at each refresh, because a foreign table may change without firing triggers"
+    " here; the whole table is read each time",
 }
 
 
@@ -59,6 +59,16 @@ def compared_lines(sources: Iterable[Source]) -> list[str]:
     copied = sorted({source.name: source for source in sources if source.copy}.items())
     lines = [f"  {name}: compared with {one.copy} {_COMPARED[one.kind]}" for name, one in copied]
     return ["", "sources followed by comparing snapshots:", *lines] if lines else []
+
+
+def change_reads(program: Program) -> list[str]:
+    """What a refresh reads of each source if every source has changed, one line for each read."""
+    lines = []
+    for read in program.reads:
+        origin = str(read.source.name) if read.source else "a part of the query"
+        lines.append(f"{origin}: {_access(read)}")
+        lines += [f"{origin}: {_part_access(part)}" for part in read.parts]
+    return list(dict.fromkeys(lines))
 
 
 def missing_indexes(program: Program) -> list[str]:

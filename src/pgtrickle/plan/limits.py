@@ -8,13 +8,13 @@ from typing import Final
 from sqlglot import exp
 
 from pgtrickle.model.errors import UnsupportedQuery
+from pgtrickle.model.setting import PREFIX
 from pgtrickle.model.settings import (
     MAX_DEPTH,
     MAX_GROUPING_SETS,
     MAX_RELATIONS,
     MAX_SUBQUERIES,
     MAX_TEXT_BYTES,
-    PREFIX,
 )
 
 
@@ -33,18 +33,18 @@ class QueryLimits:
     max_grouping_sets: int = MAX_GROUPING_SETS.default
     """The grouping sets of one GROUP BY."""
 
-    def exceeded(self, limit: str) -> UnsupportedQuery:
+    def limit_error(self, limit: str) -> UnsupportedQuery:
         """The error for a query past the limit of this name."""
         name = limit.upper()
         return UnsupportedQuery(
             f"the query exceeds {name} = {getattr(self, limit)}, so it cannot be followed incrementally",
-            hint=f"use refresh mode FULL or AUTO, or start the sidecar with a larger {PREFIX}{name}",
+            hint=f"use the mode AUTO or FULL, or start the sidecar with a larger {PREFIX}{name}",
         )
 
     def check_text(self, text: str) -> None:
         """Refuse a text that is too long to parse."""
         if len(text.encode()) > self.max_text_bytes:
-            raise self.exceeded("max_text_bytes")
+            raise self.limit_error("max_text_bytes")
 
     def check_depth(self, tree: exp.Expr) -> None:
         """Refuse a tree so deep that walking it would exhaust the stack."""
@@ -53,7 +53,7 @@ class QueryLimits:
             level = [child for node in level for child in node.iter_expressions()]
             if not level:
                 return
-        raise self.exceeded("max_depth")
+        raise self.limit_error("max_depth")
 
 
 USUAL_LIMITS: Final = QueryLimits()

@@ -17,13 +17,15 @@ from pgtrickle.plan.reads import Input, Read
 class Output:
     """One column of the stream table and the SQL that gives it, evaluated by PostgreSQL on apply.
 
-    `pg_type` is the type below the `domain` that the column may have in the stream table.
+    `pg_type` is the type below the `domain` that the column may have in the stream table, `collation` is None
+    for the default one.
     """
 
     name: str
     pg_type: str
     sql: str
     domain: str | None = None
+    collation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

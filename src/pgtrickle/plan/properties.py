@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 
 from pgtrickle.plan.expressions import Expression, nulls
 from pgtrickle.plan.operators import Operator, Scan
@@ -33,6 +33,22 @@ def is_unique(op: Operator, names: Set[str]) -> bool:
 def row_key(op: Operator) -> tuple[str, ...] | None:
     """Columns that identify each row: () for a single row, None if none are known."""
     return RULES[type(op)].row_key(op, row_key)
+
+
+def has_one_row(op: Operator) -> bool:
+    """Whether there is always exactly one row."""
+    return RULES[type(op)].has_one_row(op)
+
+
+def conditions_of(op: Operator) -> Iterable[Expression]:
+    """The conditions that every row is known to satisfy."""
+    return RULES[type(op)].conditions(op, conditions_of)
+
+
+def narrowest(op: Operator, names: Set[str]) -> Operator:
+    """The same rows, with these columns, without what was only put beside them."""
+    child = RULES[type(op)].widened_child(op, names, is_unique)
+    return op if child is None else narrowest(child, names)
 
 
 def places_of(op: Operator, name: str) -> Places:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pgtrickle.model.errors import UnsupportedQuery
 
-_HINT = "use refresh mode FULL or AUTO"
+_HINT = "use the mode AUTO or FULL: refresh_mode => 'AUTO'"
 
 
 class Correlated(UnsupportedQuery):

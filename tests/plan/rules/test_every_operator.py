@@ -40,10 +40,13 @@ from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.passes.prune import prune
 from pgtrickle.plan.passes.spark_sql import spark_sql
 from pgtrickle.plan.properties import (
+    conditions_of,
+    has_one_row,
     is_nullable,
     is_padded,
     is_unique,
     kind_of,
+    narrowest,
     places_of,
     reads_holding,
     row_key,
@@ -202,6 +205,11 @@ QUESTIONS: Mapping[str, Callable[[Any], bool]] = {
         isinstance(text, str) for text in RULES[type(op)].spark_expressions(op)
     ),
     "early_stops": _stops,
+    "has_one_row": lambda op: isinstance(has_one_row(op), bool),
+    "group_child": lambda op: RULES[type(op)].group_child(op) in (None, *op.children),
+    "widened_child": lambda op: narrowest(op, op.names) == op,
+    "conditions": lambda op: all(isinstance(e, Expression) for e in conditions_of(op)),
+    "endless_part": lambda op: isinstance(RULES[type(op)].endless_part(op, conditions_of), str | None),
 }
 
 

@@ -81,11 +81,11 @@ class Grouping:
         for part in window_parts(node) if isinstance(node, exp.Window) else node.iter_expressions():
             yield from self._aggregates(part)
 
-    def rewritten(self, expression: Expression) -> Expression:
+    def rewrite(self, expression: Expression) -> Expression:
         """An expression of the block over the groups: keys and calls become columns."""
-        return Expression(self._rewritten(expression.node.copy()))
+        return Expression(self._rewrite_node(expression.node.copy()))
 
-    def _rewritten(self, node: exp.Expr) -> exp.Expr:
+    def _rewrite_node(self, node: exp.Expr) -> exp.Expr:
         key = self._keys.get(_text(node)) if not isinstance(node, _WRAPPED) else None
         if key is not None:
             return column(key.column.name).node
@@ -93,14 +93,14 @@ class Grouping:
             return column(self._grouping(node)).node
         if isinstance(node, exp.Window):
             for part in window_parts(node):
-                part.replace(self._rewritten(part))
+                part.replace(self._rewrite_node(part))
             return node
         if is_aggregate(node, self._context):
-            return self.calls.rewritten(node)
+            return self.calls.rewrite(node)
         if isinstance(node, exp.Column):
             return self._column(node)
         for part in list(node.iter_expressions()):
-            part.replace(self._rewritten(part))
+            part.replace(self._rewrite_node(part))
         return node
 
     def _grouping(self, node: exp.Anonymous) -> str:
@@ -130,7 +130,7 @@ class Grouping:
         scans = (part for part in self._pushdown.operator.walk() if isinstance(part, Scan))
         return any(name in scan.names and is_unique(scan, names & scan.names) for scan in scans)
 
-    def over_nothing(self, expression: Expression) -> Expression:
+    def over_no_rows(self, expression: Expression) -> Expression:
         """The expression where all columns of the groups may be null because there is no row."""
         calls = [call for call in self.calls.all if call.column.name in expression.columns]
         for call in calls:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from sqlglot import exp
 
 from pgtrickle.model.carrier import DecimalType
+from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.source import PgType
 from pgtrickle.plan.aggregates import EXACT, Operand, aggregate_of, exact_column, fits
 from pgtrickle.plan.analysis.columns import is_exact, over_rows, result_column, type_over
@@ -46,7 +47,7 @@ class Calls:
 
     def prefetch_types(self, calls: Iterable[exp.Expr]) -> None:
         """Ask at once for the types of calls, and of what they aggregate."""
-        found = [self._in_order(call) for call in calls if Expression(call).columns <= self._raw.names]
+        found = [self._order_rows(call) for call in calls if Expression(call).columns <= self._raw.names]
         arguments = [Expression(value) for node in found if (value := _value(node)) is not None]
         wholes = [Expression(whole) for node in found for whole in _computed_calls(node)]
         asked = [one for one in (*wholes, *arguments) if one.column is None]
@@ -55,31 +56,31 @@ class Calls:
             self._context.prefetch_types(self._context.rows_of(self._raw), known)
         self._pushdown.prefetch_types(arguments)
 
-    def rewritten(self, node: exp.Expr) -> exp.Expr:
+    def rewrite(self, node: exp.Expr) -> exp.Expr:
         """A call as an expression over the groups."""
         self._require_own(node)
-        call, condition = self._in_order(node), None
+        call, condition = self._order_rows(node), None
         self._require_own(call)
         if isinstance(call, exp.Filter):
             call, condition = call.this, call.expression.this
         argument = _argument(call)
         if isinstance(call, exp.Avg) and self._is_exact(argument, needs_uniform=True):
-            total = self._added("sum", exp.Sum(this=argument), argument, condition)
-            count = self._added("count", exp.Count(this=argument), argument, condition)
+            total = self._add_call("sum", exp.Sum(this=argument), argument, condition)
+            count = self._add_call("count", exp.Count(this=argument), argument, condition)
             return _quotient(total, count)
         function = self._exact_function(call, argument)
-        return column(self._added(function, call, argument, condition).name).node
+        return column(self._add_call(function, call, argument, condition).name).node
 
     def _require_own(self, node: exp.Expr) -> None:
         if not Expression(node).columns <= self._raw.names:
             raise refuse_correlation(f"{Expression(node)}, which reads a surrounding query,")
 
-    def _in_order(self, node: exp.Expr) -> exp.Expr:
+    def _order_rows(self, node: exp.Expr) -> exp.Expr:
         """The call, with or without FILTER, with the order of the rows spelled out if it matters."""
         if self._order == NO_ORDER:
             return node
         if isinstance(node, exp.Filter):
-            return exp.Filter(this=self._in_order(node.this).copy(), expression=node.expression.copy())
+            return exp.Filter(this=self._order_rows(node.this).copy(), expression=node.expression.copy())
         if not depends_on_order(node, lambda value: self._type(Expression(value))):
             return node
         return in_order(node, self._order, self._items)
@@ -102,7 +103,7 @@ class Calls:
                 is_exact = True
         return found.exact if is_exact else None
 
-    def _added(
+    def _add_call(
         self, function: str | None, call: exp.Expr, argument: exp.Expr | None, condition: exp.Expr | None
     ) -> Column:
         whole = (
@@ -110,15 +111,23 @@ class Calls:
         )
         text = to_sql(whole)
         if text not in self._calls:
-            self._calls[text] = self._made(function, Expression(whole.copy()), argument, condition)
+            self._calls[text] = self._make_call(function, Expression(whole.copy()), argument, condition)
         return self._calls[text].column
 
-    def _made(
+    def _make_call(
         self, function: str | None, whole: Expression, argument: exp.Expr | None, condition: exp.Expr | None
     ) -> Call:
         pg_type = self._type(whole)
         name = self._context.unique(str(whole)[:40])
         if function is None:
+            return Call(Column(name, pg_type, carrier_of(pg_type)), whole)
+        if function == "count" and argument is not None and self._is_row(argument):
+            # a row of nulls is null to IS NULL, and not to count
+            argument = exp.Nullif(
+                this=exp.Anonymous(this="num_nonnulls", expressions=[argument.copy()]),
+                expression=exp.Literal.number(0),
+            )
+        if function == "count_distinct" and self._is_record(argument):
             return Call(Column(name, pg_type, carrier_of(pg_type)), whole)
         value = _fold_filter(function, argument, condition)
         if value is None:
@@ -132,6 +141,22 @@ class Calls:
 
     def _type(self, expression: Expression) -> PgType:
         return type_over(self._context, expression, self._raw)
+
+    def _is_row(self, argument: exp.Expr) -> bool:
+        """Whether a counted value is a row."""
+        if isinstance(argument, (exp.Star, exp.Distinct)):
+            return False
+        return self._is_record(argument) or self._type(Expression(argument)).kind == "c"
+
+    def _is_record(self, argument: exp.Expr | None) -> bool:
+        """Whether a value is a row without a type of its own, which cannot be a column."""
+        node = argument.expressions[0] if isinstance(argument, exp.Distinct) else argument
+        assert node is not None
+        try:
+            self._type(Expression(node))
+        except UnsupportedQuery:
+            return True
+        return False
 
     def _is_exact(self, argument: exp.Expr | None, *, needs_uniform: bool) -> bool:
         if argument is None or isinstance(argument, (exp.Distinct, exp.Order)):

@@ -68,14 +68,14 @@ def as_column(operator: Operator, expression: Expression, context: Context) -> t
     pushed = pushdown.for_spark(expression)
     if pushed.column is not None:
         return pushdown.operator, pushed.column
-    known = _known(pushdown.operator, pushed)
+    known = _earlier_column(pushdown.operator, pushed)
     if known is not None:
         return pushdown.operator, known
     fresh = result_column(context, str(expression)[:40], pushed, pushdown.operator)
     return extend(pushdown.operator, fresh, pushed), fresh.name
 
 
-def _known(operator: Operator, expression: Expression) -> str | None:
+def _earlier_column(operator: Operator, expression: Expression) -> str | None:
     """The column that was added for the same expression before."""
     while isinstance(operator, Project) and is_extending(operator):
         for own, value in zip(operator.columns, operator.expressions, strict=True):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pgtrickle.model.errors import CommandRefused
+from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
@@ -15,9 +15,13 @@ from pgtrickle.plan.lowering.internal_names import is_internal
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.reads import WEIGHT
+from pgtrickle.plan.refusals import refuse
 
 MAX_NAME_BYTES = 60
 """PostgreSQL cuts identifiers at 63 bytes; plan names stay below."""
+
+_NO_COLUMN = "42P16"
+"""The SQLSTATE for a type that no column can have, such as `record`."""
 
 SET_FUNCTIONS = frozenset(
     {
@@ -56,7 +60,10 @@ class QueryDefinition:
 
 @dataclass(slots=True)
 class Context:
-    """One analysis: the definition, the typer, the limits, and the names given so far."""
+    """One analysis: the definition, the typer, the limits, and the names given so far.
+
+    `whole_rows` are the relations whose whole row is referred to, by name.
+    """
 
     definition: QueryDefinition
     typer: Typer
@@ -65,6 +72,7 @@ class Context:
     relations: int = 0
     subqueries: int = 0
     types: dict[tuple[str, str], PgType] = field(default_factory=dict)
+    whole_rows: set[str] = field(default_factory=set)
     written: dict[int, tuple[Operator, str]] = field(default_factory=dict)
 
     def unique(self, wish: str) -> str:
@@ -88,7 +96,7 @@ class Context:
 
     def prefetch_types(self, from_sql: str, expressions: Sequence[str]) -> None:
         """Ask for types that will be needed, all at once; what cannot be answered so is asked one by one."""
-        with suppress(CommandRefused):
+        with suppress(CommandRefused, UnsupportedQuery):
             self.types_of(from_sql, expressions)
 
     def type(self, from_sql: str, expression: str) -> PgType:
@@ -99,7 +107,12 @@ class Context:
         """The types of several expressions; PostgreSQL is asked once for each."""
         asked = [e for e in dict.fromkeys(expressions) if (from_sql, e) not in self.types]
         if asked:
-            found = self.typer(from_sql, asked)
+            try:
+                found = self.typer(from_sql, asked)
+            except CommandRefused as refusal:
+                if refusal.refused_with != _NO_COLUMN:
+                    raise
+                raise refuse(f"a part that PostgreSQL gives no type ({refusal.message})") from refusal
             self.types.update({(from_sql, e): t for e, t in zip(asked, found, strict=True)})
         return [self.types[from_sql, e] for e in expressions]
 
@@ -107,10 +120,10 @@ class Context:
         """One more table or function is read."""
         self.relations += 1
         if self.relations > self.limits.max_relations:
-            raise self.limits.exceeded("max_relations")
+            raise self.limits.limit_error("max_relations")
 
     def count_subquery(self) -> None:
         """One more subquery inside an expression is analysed."""
         self.subqueries += 1
         if self.subqueries > self.limits.max_subqueries:
-            raise self.limits.exceeded("max_subqueries")
+            raise self.limits.limit_error("max_subqueries")

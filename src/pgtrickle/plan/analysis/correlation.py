@@ -36,7 +36,7 @@ def match_sides(left: Operator, right: Operator, conditions: list[Expression], c
         if condition.columns and condition.columns <= found.right.names:
             found = replace(found, right=restrict(found.right, condition, context))
         else:
-            found = _with(found, condition, context)
+            found = _add_condition(found, condition, context)
     return found
 
 
@@ -46,7 +46,7 @@ def match_both_ways(
     """The two under all conditions; none of the sides loses a row by them."""
     found = Matching(left, right)
     for condition in _parts(conditions):
-        found = _with(found, condition, context)
+        found = _add_condition(found, condition, context)
     return found
 
 
@@ -56,7 +56,7 @@ def _parts(conditions: list[Expression]) -> Iterator[Expression]:
             yield from (condition for condition in factor(part) if not is_true(condition))
 
 
-def _with(found: Matching, condition: Expression, context: Context) -> Matching:
+def _add_condition(found: Matching, condition: Expression, context: Context) -> Matching:
     if not condition.columns <= found.left.names | found.right.names:
         raise refuse_correlation(f"{condition}, between queries that are not next to each other,")
     paired = _pair(found, condition, context)
@@ -124,7 +124,7 @@ class CorrelationKeys:
     names: tuple[str, ...]
     conditions: tuple[Expression, ...]
 
-    def renamed(self, names: dict[str, str]) -> tuple[Expression, ...]:
+    def renamed_conditions(self, names: dict[str, str]) -> tuple[Expression, ...]:
         """The conditions over the columns that the names became."""
         return tuple(c.substitute({old: column(new) for old, new in names.items()}) for c in self.conditions)
 

@@ -15,11 +15,11 @@ from pgtrickle.plan.analysis.block import Block, Domain, Surroundings
 from pgtrickle.plan.analysis.columns import result_column
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.copying import copy_operator, rename_columns
-from pgtrickle.plan.analysis.scalars import attach_total, without_companions
+from pgtrickle.plan.analysis.scalars import attach_total
 from pgtrickle.plan.analysis.scope import Scope
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import Column, Distinct, Filter, Operator, Project
-from pgtrickle.plan.properties import is_nullable
+from pgtrickle.plan.properties import is_nullable, narrowest
 from pgtrickle.plan.refusals import Correlated, refuse_correlation
 
 PLAIN = frozenset(
@@ -42,7 +42,7 @@ def over_domain(
     names = _outer_names(query, operator, scope)
     if not names:
         raise refusal
-    domain = _domain(without_companions(operator, set(names)), names, context)
+    domain = _domain(narrowest(operator, set(names)), names, context)
     inner = replace(surroundings, outer=scope, domain=domain)
     return inner.analyse(query, inner)
 
@@ -88,12 +88,12 @@ def place_domain(domain: Domain, scope: Scope, context: Context) -> tuple[Domain
     columns = tuple((outer, names[own]) for outer, own in domain.columns)
     conditions = tuple(rename_columns(condition, names) for condition in domain.conditions)
     known = {outer: column(own) for outer, own in columns}
-    before = scope.translated
+    before = scope.translate
 
-    def translated(expression: Expression) -> Expression:
+    def translate_column(expression: Expression) -> Expression:
         return (before(expression) if before else expression).substitute(known)
 
-    outer = Scope(scope.relations, scope.merged, scope.outer, translated)
+    outer = Scope(scope.relations, scope.merged, scope.outer, translate_column)
     return Domain(operator, columns, conditions), outer
 
 

@@ -81,17 +81,20 @@ class Groups:
             below, self._scope = tell_keys_apart(self._group, below, self._scope, self._context)
         inner = Attachments(below, self._scope, self._surroundings)
         # a subquery inside an aggregate is asked by each row, one beside it by each group
-        asked = {to_sql(call): inner.value(call) for call in self._asking()}
+        asked = {to_sql(call): inner.value(call) for call in self._calls_with_subqueries()}
 
         def key_value(node: exp.Expr) -> Expression:
             asked[to_sql(node)] = found = inner.value(node)
+            if isinstance(node, exp.Query):
+                # it stands in parentheses elsewhere
+                asked[to_sql(exp.Subquery(this=node.copy()))] = found
             return found
 
         sets = grouping_sets(self._group, key_value, self._context.limits) if self._group else None
         is_total = sets is None and bool(correlated)
         # with GROUP BY they are keys, or columns that such keys determine
         constants = self._given if sets is None else {}
-        grouping = Grouping(inner.operator, constants, self._arriving(sets), self._context)
+        grouping = Grouping(inner.operator, constants, self._group_row_order(sets), self._context)
         grouping.determined = frozenset(self._given)
         names = {name: grouping.add_key(column(name)).name for name in found.names}
         for key in sets.keys if sets else ():
@@ -99,8 +102,8 @@ class Groups:
 
         def plain(part: exp.Expr) -> Expression:
             known = asked.get(to_sql(part))
-            rewritten = grouping.rewritten(known or self._scope.resolve(part))
-            return grouping.over_nothing(rewritten) if is_total else rewritten
+            rewritten = grouping.rewrite(known or self._scope.resolve(part))
+            return grouping.over_no_rows(rewritten) if is_total else rewritten
 
         grouping.prefetch_types(self._scope.resolve(p) for p in self._places if not has_subquery(p))
         for place in self._places:
@@ -111,12 +114,12 @@ class Groups:
             own = tuple(frozenset(grouping.add_key(key).name for key in keys) for keys in sets.sets)
             shared = frozenset(names.values())
             operator = over_sets(grouping.operator(), own, grouping.bits, shared, self._context)
-        above = Scope(self._scope.relations, self._scope.merged, self._scope.outer, grouping.rewritten)
+        above = Scope(self._scope.relations, self._scope.merged, self._scope.outer, grouping.rewrite)
         above.outer = Scope({LIFTED: outside}, outer=self._scope.outer)
         attachments = Attachments(operator, above, self._surroundings, plain, asked.keys())
-        return self._with_having(attachments, found.renamed(names), is_total)
+        return self._add_having(attachments, found.renamed_conditions(names), is_total)
 
-    def _arriving(self, sets: GroupingSets | None) -> RowOrder:
+    def _group_row_order(self, sets: GroupingSets | None) -> RowOrder:
         """The order in which a group gets its rows: they may be sorted by the keys, or for an aggregate."""
         keys = list(sets.keys) if sets else []
         is_sorted = self._order.begins_with(keys) and (sets is None or sets.is_plain)
@@ -126,7 +129,7 @@ class Groups:
             return self._order
         return replace(self._order, is_lost=self._order != NO_ORDER)
 
-    def _with_having(
+    def _add_having(
         self, attachments: Attachments, correlated: tuple[Expression, ...], is_total: bool
     ) -> BlockRows:
         order = self._order.after_reordering()
@@ -137,7 +140,7 @@ class Groups:
         attachments.keep(self._having.this)
         return BlockRows(attachments, (*correlated, *attachments.correlated), order)
 
-    def _asking(self) -> Iterator[exp.Expr]:
+    def _calls_with_subqueries(self) -> Iterator[exp.Expr]:
         """The aggregate calls with subqueries in them."""
         for place in [*self._places, *self._lifted.values()]:
             yield from _calls_asking(place, self._surroundings)
@@ -146,13 +149,13 @@ class Groups:
         """Add everything the expression reads to the groups."""
         known = asked.get(to_sql(node))
         if known is not None:
-            grouping.rewritten(known)
+            grouping.rewrite(known)
         elif isinstance(node, exp.Query):
             for reference in node.find_all(exp.Column):
                 if self._scope.has(reference) and self._scope.find_named(reference):
-                    grouping.rewritten(self._scope.column(reference))
+                    grouping.rewrite(self._scope.column(reference))
         elif not has_subquery(node):
-            grouping.rewritten(self._scope.resolve(node))
+            grouping.rewrite(self._scope.resolve(node))
         else:
             for part in node.iter_expressions():
                 self._collect(part, grouping, asked)

@@ -97,7 +97,7 @@ def grouping_sets(
     for sets in items:
         count *= len(sets)
         if count > limits.max_grouping_sets:
-            raise limits.exceeded("max_grouping_sets")
+            raise limits.limit_error("max_grouping_sets")
     found: list[tuple[Expression, ...]] = []
     for combination in product(*items):
         keys = [resolve(key) for keys in combination for key in keys]
@@ -118,7 +118,7 @@ def _sets(item: exp.Expr, limits: QueryLimits) -> list[Set]:
     if isinstance(item, (exp.Rollup, exp.Cube)):
         parts = [_keys(part) for part in item.expressions]
         if isinstance(item, exp.Cube) and len(parts) > limits.max_grouping_sets.bit_length():
-            raise limits.exceeded("max_grouping_sets")
+            raise limits.limit_error("max_grouping_sets")
         sizes = range(len(parts), -1, -1)
         if isinstance(item, exp.Rollup):
             chosen = [parts[:size] for size in sizes]

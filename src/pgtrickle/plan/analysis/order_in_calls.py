@@ -12,6 +12,7 @@ from pgtrickle.plan.analysis.function_kinds import bare_call
 from pgtrickle.plan.analysis.row_order import OrderItem, RowOrder
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.expressions.dialect import to_sql
+from pgtrickle.plan.expressions.syntax import WordedCall
 from pgtrickle.plan.refusals import refuse
 
 _FLOATS = frozenset({"real", "double precision"})
@@ -42,6 +43,9 @@ def depends_on_order(call: exp.Expr, type_of: Callable[[exp.Expr], PgType]) -> b
 def in_order(call: exp.Expr, order: RowOrder, items: tuple[OrderItem, ...]) -> exp.Expr:
     """The call with the order of its rows spelled out, after the order that it asks for itself."""
     last = _last(call)
+    if last is None and isinstance(bare_call(call), WordedCall):
+        # it takes no ORDER BY
+        order.after_reordering().require(f"{to_sql(call)} without ORDER BY")
     if last is None or isinstance(last, (exp.Distinct, exp.Star)):
         # DISTINCT puts the values into an order of its own
         return call
@@ -49,7 +53,7 @@ def in_order(call: exp.Expr, order: RowOrder, items: tuple[OrderItem, ...]) -> e
         if order.is_lost and _is_loose(call):
             return call
         order.require(f"{to_sql(call)} without ORDER BY")
-    return _extended(call, last, items) if items else call
+    return _add_order(call, last, items) if items else call
 
 
 def _is_loose(call: exp.Expr) -> bool:
@@ -58,7 +62,7 @@ def _is_loose(call: exp.Expr) -> bool:
     return function is not None and function.order in {OrderEffect.LAST_DIGITS, OrderEffect.ANY_VALUE}
 
 
-def _extended(call: exp.Expr, last: exp.Expr, items: tuple[OrderItem, ...]) -> exp.Expr:
+def _add_order(call: exp.Expr, last: exp.Expr, items: tuple[OrderItem, ...]) -> exp.Expr:
     own = [item.copy() for item in last.expressions] if isinstance(last, exp.Order) else []
     known = {to_sql(item.this) for item in own}
     more = [item.node() for item in items if to_sql(item.value.node) not in known]
@@ -75,6 +79,8 @@ def _last(call: exp.Expr) -> exp.Expr | None:
     bare = bare_call(call)
     if isinstance(bare, exp.Anonymous):
         return bare.expressions[-1] if bare.expressions else None
+    if isinstance(bare, WordedCall):
+        return bare.expressions[0] if len(bare.expressions) == 1 else None
     found = bare.args.get("this")
     return found if isinstance(found, exp.Expr) else None
 

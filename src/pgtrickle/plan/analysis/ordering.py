@@ -50,10 +50,28 @@ def cut_of(node: exp.Expr) -> RowLimit:
 def _number(node: exp.Expr | None, what: str) -> int | None:
     if node is None or is_null(node) or (isinstance(node, exp.Var) and node.name.upper() == "ALL"):
         return None
-    digits = constant_number(node)
-    if digits is None or not digits.isdigit():
+    count = _folded(node)
+    if count is None or count < 0:
         raise refuse(f"{what} by an expression")
-    return int(digits)
+    return count
+
+
+def _folded(node: exp.Expr) -> int | None:
+    """The value of a sum, difference or product of whole numbers; None of anything else."""
+    digits = constant_number(node)
+    if digits is not None:
+        return int(digits) if digits.lstrip("-").isdigit() else None
+    bare = node.unnest()
+    if isinstance(bare, exp.Cast) and bare.to.is_type("int", "bigint"):
+        return _folded(bare.this)
+    if not isinstance(bare, (exp.Add, exp.Sub, exp.Mul)):
+        return None
+    left, right = _folded(bare.left), _folded(bare.right)
+    if left is None or right is None:
+        return None
+    if isinstance(bare, exp.Mul):
+        return left * right
+    return left + right if isinstance(bare, exp.Add) else left - right
 
 
 def order_item(item: exp.Expr, value: Expression) -> OrderItem:
@@ -122,7 +140,7 @@ def distinct(block: Block, context: Context) -> Block:
     outputs = list(block.outputs)
     for number, made in zip(shown, project.columns, strict=False):
         outputs[number] = (outputs[number][0], column(made.name))
-    return Block(Distinct(project), tuple(outputs), found.renamed(renamed))
+    return Block(Distinct(project), tuple(outputs), found.renamed_conditions(renamed))
 
 
 def project_outputs(block: Block, context: Context) -> Project:

@@ -13,15 +13,16 @@ from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.correlation import match_both_ways, match_sides
 from pgtrickle.plan.analysis.relations import Relations
 from pgtrickle.plan.analysis.row_order import order_of_several
-from pgtrickle.plan.analysis.scalars import given
-from pgtrickle.plan.analysis.scope import Scope, has_subquery
+from pgtrickle.plan.analysis.scalars import null_unless
+from pgtrickle.plan.analysis.scope import WHOLE_ROW, Scope, has_subquery
 from pgtrickle.plan.analysis.subqueries import Attachments
+from pgtrickle.plan.analysis.whole_rows import padded_row
 from pgtrickle.plan.expressions import Expression, column, conjuncts
 from pgtrickle.plan.operators import Join, Operator, OuterJoin
 from pgtrickle.plan.refusals import refuse, refuse_correlation
 
 
-def together(left: Relations, right: Relations, merged: Mapping[str, Expression]) -> Relations:
+def combine(left: Relations, right: Relations, merged: Mapping[str, Expression]) -> Relations:
     """Both sides' relations, their columns visible in the order that SQL gives them."""
     rest = [(n, e) for side in (left, right) for n, e in side.visible if n not in merged]
     scope = Scope(
@@ -42,23 +43,23 @@ def together(left: Relations, right: Relations, merged: Mapping[str, Expression]
 
 def join_left(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
     """LEFT JOIN: the rows of the left stay."""
-    operator, padded_right, merged = _one_sided(left, right, node, surroundings)
-    found = _with_leaf(together(left, padded_right, merged), operator, left.conditions)
+    operator, padded_right, merged = _outer_join(left, right, node, surroundings)
+    found = _replace_leaves(combine(left, padded_right, merged), operator, left.conditions)
     return replace(found, order=order_of_several([left.order, right.order]))
 
 
 def join_right(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
     """RIGHT JOIN: a LEFT JOIN from the other side, except for the order of the columns."""
-    operator, padded_left, merged = _one_sided(right, left, node, surroundings)
-    found = _with_leaf(together(padded_left, right, merged), operator, right.conditions)
+    operator, padded_left, merged = _outer_join(right, left, node, surroundings)
+    found = _replace_leaves(combine(padded_left, right, merged), operator, right.conditions)
     return replace(found, order=order_of_several([left.order, right.order]))
 
 
 def join_full(left: Relations, right: Relations, node: exp.Join, surroundings: Surroundings) -> Relations:
     """FULL JOIN: the rows of both sides stay."""
     conditions = equalities(left, right, node)
-    both = together(left, right, {})
-    operators = [_alone(side, surroundings) for side in (left, right)]
+    both = combine(left, right, {})
+    operators = [_uncorrelated_operator(side, surroundings) for side in (left, right)]
     if on := node.args.get("on"):
         if has_subquery(on):
             raise refuse("a subquery in the condition of a FULL JOIN")
@@ -69,24 +70,24 @@ def join_full(left: Relations, right: Relations, node: exp.Join, surroundings: S
     pairs = Join(left_operator, right_operator, ())
     merged = merged_columns(lefts, rights, node, pairs, surroundings.context, is_either=True)
     operator = OuterJoin(left_operator, right_operator, found.on, found.condition, keeps_right=True)
-    both = _with_leaf(together(lefts, rights, merged), operator, [])
+    both = _replace_leaves(combine(lefts, rights, merged), operator, [])
     return replace(both, order=order_of_several([left.order, right.order]))
 
 
-def _with_leaf(relations: Relations, operator: Operator, conditions: list[Expression]) -> Relations:
+def _replace_leaves(relations: Relations, operator: Operator, conditions: list[Expression]) -> Relations:
     relations.leaves, relations.conditions, relations.deferred = [operator], list(conditions), []
     return relations
 
 
-def _one_sided(
+def _outer_join(
     kept: Relations, other: Relations, node: exp.Join, surroundings: Surroundings
 ) -> tuple[Operator, Relations, dict[str, Expression]]:
     """The join as an operator, the other side as it is above it, and the columns of USING."""
     context = surroundings.context
     conditions = equalities(kept, other, node)
-    scope = together(kept, other, {}).scope
+    scope = combine(kept, other, {}).scope
     outer = Attachments(kept.collapse(surroundings), kept.scope, surroundings)
-    right, pending = other.joined(surroundings)
+    right, pending = other.join_all(surroundings)
     inner = Attachments(right, other.scope, surroundings)
     for part in on_parts(node):
         if not has_subquery(part):
@@ -104,8 +105,8 @@ def _one_sided(
     return OuterJoin(found.left, found.right, found.on, found.condition), padded_other, merged
 
 
-def _alone(side: Relations, surroundings: Surroundings) -> Operator:
-    operator, pending = side.joined(surroundings)
+def _uncorrelated_operator(side: Relations, surroundings: Surroundings) -> Operator:
+    operator, pending = side.join_all(surroundings)
     if pending:
         raise refuse_correlation(f"{pending[0]} below an outer join")
     return operator
@@ -177,7 +178,11 @@ def pad_side(side: Relations, operator: Operator, context: Context) -> tuple[Rel
     """The side with all it offers as columns, which a join can fill with nulls."""
     known: dict[Expression, Expression] = {}
     is_match: str | None = None
-    offered = [e for relation in side.scope.relations.values() for e in relation.values()]
+    columns = {
+        alias: {name: e for name, e in relation.items() if name != WHOLE_ROW}
+        for alias, relation in side.scope.relations.items()
+    }
+    offered = [e for relation in columns.values() for e in relation.values()]
     for expression in dict.fromkeys([*offered, *side.scope.merged.values(), *(e for _, e in side.visible)]):
         if expression.column in operator.names:
             known[expression] = expression
@@ -187,11 +192,16 @@ def pad_side(side: Relations, operator: Operator, context: Context) -> tuple[Rel
         else:
             if is_match is None:
                 operator, is_match = with_match(operator, context)
-            known[expression] = given(column(is_match), expression)
+            known[expression] = null_unless(column(is_match), expression)
     relations: dict[str, Mapping[str, Expression]] = {
-        alias: {name: known[e] for name, e in relation.items()}
-        for alias, relation in side.scope.relations.items()
+        alias: {name: known[e] for name, e in relation.items()} for alias, relation in columns.items()
     }
+    for alias, relation in side.scope.relations.items():
+        if WHOLE_ROW in relation:
+            if is_match is None:
+                operator, is_match = with_match(operator, context)
+            row = padded_row(relation[WHOLE_ROW], known, is_match)
+            relations[alias] = {**relations[alias], WHOLE_ROW: row}
     merged = {name: known[e] for name, e in side.scope.merged.items()}
     scope = Scope(relations, merged, side.scope.outer)
     return Relations(scope, visible=tuple((name, known[e]) for name, e in side.visible)), operator

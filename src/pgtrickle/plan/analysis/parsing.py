@@ -17,7 +17,7 @@ def parse(text: str, limits: QueryLimits = USUAL_LIMITS) -> exp.Expr:
     try:
         tree = parse_or_none(text)
     except RecursionError:
-        raise limits.exceeded("max_depth") from None
+        raise limits.limit_error("max_depth") from None
     if tree is None:
         raise refuse("SQL that our parser cannot read")
     limits.check_depth(tree)

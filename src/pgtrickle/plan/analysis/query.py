@@ -19,6 +19,7 @@ from pgtrickle.plan.analysis.set_operations import set_operation
 from pgtrickle.plan.analysis.set_returning import with_expanded_keys
 from pgtrickle.plan.analysis.subqueries import Attachments
 from pgtrickle.plan.analysis.table_functions import values_block
+from pgtrickle.plan.analysis.whole_rows import whole_row_names
 from pgtrickle.plan.analysis.windows import inline_windows
 from pgtrickle.plan.analysis.with_clause import with_names
 from pgtrickle.plan.expressions import Expression, column
@@ -29,10 +30,11 @@ __all__ = ["Block", "analyse", "parse"]
 
 def analyse(node: exp.Expr, context: Context) -> Block:
     """The operators of a whole query."""
+    context.whole_rows |= whole_row_names(node)
     try:
         return _analyse(node, Surroundings(context, _analyse, is_outermost=True))
     except RecursionError:
-        raise context.limits.exceeded("max_depth") from None
+        raise context.limits.limit_error("max_depth") from None
 
 
 def _analyse(node: exp.Expr, surroundings: Surroundings) -> Block:
@@ -65,7 +67,7 @@ def _select(node: exp.Select, surroundings: Surroundings) -> Block:
         relations.add_condition(where.this)
     # PostgreSQL makes joins of the subqueries in a condition
     order = relations.order.after_reordering() if relations.deferred else relations.order
-    operator, correlated = relations.joined(surroundings)
+    operator, correlated = relations.join_all(surroundings)
     node, operator = with_expanded_keys(node, operator, relations.scope, surroundings.context)
     node, lifted = lift_calls(node, surroundings)
     if (

@@ -25,21 +25,23 @@ def recursion(name: str, named: Named) -> Block:
     if not isinstance(query, exp.Union):
         raise refuse("a recursion that is no union")
     context = around.context
-    first = _alone(query.left, around)
+    first = _analyse_term(query.left, around)
     names = [*named.columns, *(own for own, _ in first.outputs[len(named.columns) :])]
-    base = _named(first, names, context)
+    base = _name_columns(first, names, context)
     if named.met_by is not None:
         _require_plain(base.columns[names.index(named.met_by)])
     itself = Itself(context.unique(name), _columns(names, base, context))
     given = replace(named, given=Block(itself, _outputs(names, itself)))
-    step = _named(_alone(query.right, replace(around, named={**around.named, name: given})), names, context)
+    step = _name_columns(
+        _analyse_term(query.right, replace(around, named={**around.named, name: given})), names, context
+    )
     is_all = not query.args["distinct"]
     _require_evaluable(step, itself, is_all=is_all)
     operator = Recursive(base, step, itself.name, _columns(names, base, context), is_all)
     return Block(operator, _outputs(names, operator))
 
 
-def _alone(node: exp.Expr, around: Surroundings) -> Block:
+def _analyse_term(node: exp.Expr, around: Surroundings) -> Block:
     """A term of the recursion, which must not read a surrounding query."""
     refusal = refuse("a recursive WITH query that reads a surrounding query")
     try:
@@ -52,7 +54,7 @@ def _alone(node: exp.Expr, around: Surroundings) -> Block:
     return block
 
 
-def _named(block: Block, names: list[str], context: Context) -> Project:
+def _name_columns(block: Block, names: list[str], context: Context) -> Project:
     """A term under the names of the recursion's columns: PostgreSQL gives those of a step no names."""
     shown = zip(names, (expression for _, expression in block.outputs), strict=True)
     return project_outputs(replace(block, outputs=tuple(shown)), context)
@@ -75,7 +77,7 @@ def _require_plain(met_by: Column) -> None:
 
 
 def _require_evaluable(step: Operator, itself: Itself, *, is_all: bool) -> None:
-    """Refuse what PostgreSQL would refuse as we write it, or never be done with."""
+    """Refuse what PostgreSQL would refuse in the form that we write, or never finish."""
     found = [part for part in step.walk() if isinstance(part, Itself) and part.name == itself.name]
     if len(found) > 1:
         raise refuse("a correlated subquery of this kind in a recursive term")

@@ -64,7 +64,7 @@ class Relations:
                 resolved = self.scope.resolve(part)
                 self.conditions.extend(c for c in conjuncts(resolved) if not is_true(c))
 
-    def joined(self, surroundings: Surroundings) -> tuple[Operator, tuple[Expression, ...]]:
+    def join_all(self, surroundings: Surroundings) -> tuple[Operator, tuple[Expression, ...]]:
         """The relations as one operator, and the conditions that also read a surrounding query."""
         leaves = self.leaves or [Values("", ())]
         names = frozenset[str]().union(*(leaf.names for leaf in leaves))
@@ -80,7 +80,7 @@ class Relations:
 
     def collapse(self, surroundings: Surroundings) -> Operator:
         """Join the relations now; what reads a surrounding query is left as a condition."""
-        operator, correlated = self.joined(surroundings)
+        operator, correlated = self.join_all(surroundings)
         self.leaves, self.conditions, self.deferred = [operator], list(correlated), []
         return operator
 

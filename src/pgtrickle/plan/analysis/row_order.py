@@ -58,7 +58,7 @@ class RowOrder:
             raise UnsupportedQuery(
                 f"{what} over a subquery with ORDER BY whose order may not be kept"
                 " cannot be followed incrementally",
-                hint="write ORDER BY where the order matters, or use refresh mode FULL or AUTO",
+                hint="write ORDER BY where the order matters, or use the mode AUTO or FULL",
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -15,18 +14,14 @@ from pgtrickle.plan.analysis.correlation import correlation_keys, equal_sides, m
 from pgtrickle.plan.analysis.marks import attach_mark
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.operators import (
-    Aggregate,
     Filter,
     Join,
-    Mark,
     Operator,
     OuterJoin,
-    Project,
     Single,
     Values,
 )
-from pgtrickle.plan.properties import is_unique
-from pgtrickle.plan.rules.project import is_extending
+from pgtrickle.plan.properties import has_one_row, is_unique, narrowest
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +38,10 @@ class Attached:
     def value(self, number: int) -> Expression:
         """An output, null where there is no row."""
         _, expression = self.outputs[number]
-        return given(self.is_there, expression)
+        return null_unless(self.is_there, expression)
 
 
-def given(is_there: Expression | None, expression: Expression) -> Expression:
+def null_unless(is_there: Expression | None, expression: Expression) -> Expression:
     """The expression where the condition holds, else null."""
     if is_there is None:
         return expression
@@ -81,7 +76,7 @@ def attach_left(operator: Operator, block: Block, conditions: list[Expression], 
     found = match_sides(operator, right, [*block.correlated, *conditions], context)
     joined = OuterJoin(found.left, found.right, found.on, found.condition)
     shown = tuple(
-        (name, e if e.column in right.names or is_match is None else given(column(is_match), e))
+        (name, e if e.column in right.names or is_match is None else null_unless(column(is_match), e))
         for name, e in block.outputs
     )
     return Attached(joined, shown, None)
@@ -97,13 +92,6 @@ def pad_block(block: Block, context: Context) -> Block:
             expression = column(own)
         outputs.append((name, expression))
     return replace(block, operator=operator, outputs=tuple(outputs))
-
-
-def has_one_row(operator: Operator) -> bool:
-    """Whether there is always exactly one row."""
-    if isinstance(operator, Values):
-        return not operator.columns
-    return isinstance(operator, Aggregate) and not operator.keys
 
 
 def may_be_several(block: Block) -> bool:
@@ -125,28 +113,16 @@ def _single(operator: Operator, block: Block, context: Context) -> Block:
     found = correlation_keys(block.operator, block.correlated, "a scalar subquery", context)
     child = found.operator
     if found.names:
-        child = _reached(child, found.conditions, operator, context)
+        child = _restrict_to_asked(child, found.conditions, operator, context)
     return replace(block, operator=Single(child, found.names), correlated=found.conditions)
 
 
-def _reached(
+def _restrict_to_asked(
     child: Operator, conditions: tuple[Expression, ...], operator: Operator, context: Context
 ) -> Operator:
     """Only rows that some row of the surrounding query asks for: others may well come twice."""
     needed = {name for condition in conditions for name in condition.columns} - child.names
-    asking, names = copy_operator(without_companions(operator, needed), context)
+    asking, names = copy_operator(narrowest(operator, needed), context)
     wanted = Block(asking, (), tuple(rename_columns(condition, names) for condition in conditions))
     marks, is_asked_for = attach_mark(child, wanted, [], context)
     return Filter(marks, is_asked_for)
-
-
-def without_companions(operator: Operator, needed: Set[str]) -> Operator:
-    """The same rows without what was only put beside them."""
-    if isinstance(operator, Mark) and needed <= operator.left.names:
-        return without_companions(operator.left, needed)
-    if isinstance(operator, Project) and is_extending(operator) and needed <= operator.child.names:
-        return without_companions(operator.child, needed)
-    if isinstance(operator, OuterJoin) and needed <= operator.left.names and not operator.keeps_right:
-        is_beside = is_unique(operator.right, {other for _, other in operator.on})
-        return without_companions(operator.left, needed) if is_beside else operator
-    return operator

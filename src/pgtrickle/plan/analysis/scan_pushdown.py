@@ -123,7 +123,7 @@ class ScanPushdown:
         if scan is not None and (not is_guarded or is_total(node)):
             name = expression.column
             if name is None or is_computed:
-                maker = self._computing(scan, expression) if is_computed else carrier_of
+                maker = self._computing_form(scan, expression) if is_computed else carrier_of
                 name = self._column(scan, expression, maker)
             return column(name).node
         guarded = is_guarded or isinstance(node, (exp.Case, exp.Coalesce, exp.And, exp.Or))
@@ -133,7 +133,7 @@ class ScanPushdown:
             child.replace(self._visit(child, is_guarded=guarded, is_computed=is_computed))
         return node
 
-    def _computing(self, scan: Scan, expression: Expression) -> Carrying:
+    def _computing_form(self, scan: Scan, expression: Expression) -> Carrying:
         number = numeric_of(over_source_columns(scan, expression).node, lambda name: scan.column(name).type)
         return lambda pg_type: computing_carrier(pg_type, number)
 

@@ -11,23 +11,28 @@ from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.refusals import refuse
 
+WHOLE_ROW = "*"
+"""The name under which a relation offers its whole row, if a query refers to it."""
+
 
 @dataclass(slots=True)
 class Scope:
     """The relations of one FROM clause by alias, each with its columns as plan expressions.
 
     `merged` are the columns that USING made of two. What is not found here is looked for in the
-    `outer` scope; `translated` is what becomes of each column that is found.
+    `outer` scope; `translate` says what becomes of each column that is found.
     """
 
     relations: dict[str, Mapping[str, Expression]] = field(default_factory=dict)
     merged: dict[str, Expression] = field(default_factory=dict)
     outer: Scope | None = None
-    translated: Callable[[Expression], Expression] | None = None
+    translate: Callable[[Expression], Expression] | None = None
 
     def column(self, reference: exp.Column) -> Expression:
         """What a column reference stands for."""
         found = self.find(reference)
+        if found is None and isinstance(reference.this, exp.Star):
+            raise refuse("a reference to the whole row of this relation")
         if found is None:
             raise refuse(f"the reference {to_sql(reference)}")
         return found
@@ -37,7 +42,7 @@ class Scope:
         found = self._own(reference)
         if found is None and self.outer is not None:
             found = self.outer.find(reference)
-        return self.translated(found) if found is not None and self.translated else found
+        return self.translate(found) if found is not None and self.translate else found
 
     def find_named(self, reference: exp.Column) -> Expression | None:
         """What a reference stands for if its relation is named, or if its bare name is a merged one."""
@@ -70,22 +75,14 @@ class Scope:
 
     def resolve(self, node: exp.Expr) -> Expression:
         """The expression, which has no subqueries, with all references replaced by plan columns."""
-        check_whole_rows(node)
-        return Expression(node.copy().transform(self.replaced))
+        return Expression(node.copy().transform(self.resolve_node))
 
-    def replaced(self, part: exp.Expr) -> exp.Expr:
+    def resolve_node(self, part: exp.Expr) -> exp.Expr:
         """A column reference as what it stands for; other nodes as they are."""
         if not isinstance(part, exp.Column):
             return part
         replacement = self.column(part).node.copy()
         return replacement if isinstance(replacement, exp.Column) else exp.Paren(this=replacement)
-
-
-def check_whole_rows(node: exp.Expr) -> None:
-    """Refuse references to a whole row: a row has no columns of its own in the plan."""
-    for part in node.walk():
-        if isinstance(part, exp.Star) and not isinstance(part.parent, exp.Count):
-            raise refuse("a reference to a whole row")
 
 
 def has_subquery(node: exp.Expr) -> bool:

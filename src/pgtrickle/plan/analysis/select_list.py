@@ -38,7 +38,7 @@ def select_outputs(node: exp.Select, rows: BlockRows, surroundings: Surroundings
     if order is None:
         order, arriving = [], RowOrder(is_lost=True)
     block = Block(operator, outputs, rows.correlated, order=arriving)
-    block, order, on = _with_windows(block, order, on, context)
+    block, order, on = _add_windows(block, order, on, context)
     expansion = Expansion(tuple(order), tuple(on), is_unread, _is_free(node), _is_distinct(node))
     block, order = expand(block, expansion, context)
     if on:
@@ -124,7 +124,7 @@ def _total(
     return Block(rows.attachments.operator, outputs, rows.correlated, True, rows.condition)
 
 
-def _with_windows(
+def _add_windows(
     block: Block, order: list[OrderItem], on: list[Expression], context: Context
 ) -> tuple[Block, list[OrderItem], list[Expression]]:
     """The block with its window calls as columns."""
@@ -133,16 +133,16 @@ def _with_windows(
     if not calls:
         return block, order, on
     # one window sorts the rows for itself, and another one gets them so
-    arriving = block.order if len({_sorting(call) for call in calls}) == 1 else block.order.after_reordering()
+    arriving = block.order if len({_sort_text(c) for c in calls}) == 1 else block.order.after_reordering()
     windows = Windows(block.operator, block.correlated, arriving, context)
-    outputs = tuple((name, windows.rewritten(e)) for name, e in block.outputs)
-    order = [replace(item, value=windows.rewritten(item.value)) for item in order]
-    on = [windows.rewritten(expression) for expression in on]
+    outputs = tuple((name, windows.rewrite(e)) for name, e in block.outputs)
+    order = [replace(item, value=windows.rewrite(item.value)) for item in order]
+    on = [windows.rewrite(expression) for expression in on]
     sorted_again = block.order.after_reordering()
     return Block(windows.operator(), outputs, windows.correlated, order=sorted_again), order, on
 
 
-def _sorting(call: exp.Window) -> str:
+def _sort_text(call: exp.Window) -> str:
     """What rows are sorted by for a window call, as text."""
     parts = [*(call.args.get("partition_by") or []), call.args.get("order")]
     return ", ".join(to_sql(part) for part in parts if part is not None)

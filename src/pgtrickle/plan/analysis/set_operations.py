@@ -35,7 +35,7 @@ def set_operation(node: exp.SetOperation, surroundings: Surroundings) -> Block:
     if not blocks[0].outputs:
         raise refuse("a set operation of rows without columns")
     arms, conditions = _project_arms(blocks, context)
-    same = _of_one_type(arms, context)
+    same = _cast_arms(arms, context)
     operator: Operator
     if isinstance(node, exp.Union):
         operator = Distinct(UnionAll(same)) if is_distinct else UnionAll(same)
@@ -69,7 +69,7 @@ def _project_arms(blocks: list[Block], context: Context) -> tuple[list[Project],
         names = tuple(name for _, name in sorted(zip(_outer_sides(own), own.names, strict=True)))
         arm, renamed = project_with(replace(block, operator=own.operator), names, context)
         if not arms:
-            conditions = own.renamed(renamed)
+            conditions = own.renamed_conditions(renamed)
         arms.append(arm)
     return arms, conditions
 
@@ -81,7 +81,7 @@ def _outer_sides(own: CorrelationKeys) -> list[str]:
     return [f"{type(condition.node).__name__} {condition.node.expression}" for condition in own.conditions]
 
 
-def _of_one_type(arms: list[Project], context: Context) -> tuple[Operator, ...]:
+def _cast_arms(arms: list[Project], context: Context) -> tuple[Operator, ...]:
     """The arms with columns of the same types and forms, as PostgreSQL would cast them."""
     types: list[PgType] = []
     numbers = range(len(arms[0].columns))
@@ -90,7 +90,7 @@ def _of_one_type(arms: list[Project], context: Context) -> tuple[Operator, ...]:
     else:
         rows = " union all ".join(f"({_positional(arm)})" for arm in arms)
         types = context.types_of(f"({rows}) as t", [f"t.c{n}" for n in numbers])
-    widened = [_widened([arm.columns[n] for arm in arms], types[n], context) for n in numbers]
+    widened = [_common_column([arm.columns[n] for arm in arms], types[n], context) for n in numbers]
     return tuple(_cast(arm, widened, context, is_first=arm is arms[0]) for arm in arms)
 
 
@@ -99,7 +99,7 @@ def _positional(arm: Operator) -> str:
     return f"select {listed} from ({postgres_sql(arm)}) as t"
 
 
-def _widened(columns: list[Column], pg_type: PgType, context: Context) -> Column:
+def _common_column(columns: list[Column], pg_type: PgType, context: Context) -> Column:
     """The column that holds the values of all arms."""
     first = columns[0]
     name = context.unique(first.name)

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from pgtrickle.model.errors import CommandRefused
+from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.columns import type_over
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.function_kinds import bare_call, is_set_function, set_functions
 from pgtrickle.plan.analysis.row_order import NO_ORDER, OrderItem, RowOrder
 from pgtrickle.plan.analysis.scope import Scope
-from pgtrickle.plan.analysis.table_functions import table_function
+from pgtrickle.plan.analysis.table_functions import rows_from, table_function
 from pgtrickle.plan.expressions import Expression, column
 from pgtrickle.plan.expressions.bounded_calls import is_bounded
 from pgtrickle.plan.expressions.dialect import to_sql
@@ -53,22 +53,22 @@ def expand(block: Block, around: Expansion, context: Context) -> tuple[Block, li
         return block, list(around.order)
     if not in_order <= calls.keys():
         raise refuse("a function that returns sets in ORDER BY or DISTINCT ON alone")
-    if len(calls) > 1:
-        raise refuse("several functions that return sets in one select list")
+    if any(len(set_functions(call, context)) > 1 for call in calls.values()):
+        raise refuse("a function that returns sets in the arguments of another")
     if around.on:
         raise refuse("DISTINCT ON with a function that returns sets in the select list")
-    (call,) = calls
     is_sorted_before = not in_order and not around.is_distinct
     arriving = block.order.then_by(list(around.order))
     is_kept = not around.is_free or (not around.is_unread and arriving != NO_ORDER)
-    made = _table_function(block, call, context, is_counted=is_sorted_before and is_kept)
+    made = _table_function(block, tuple(calls), context, is_counted=is_sorted_before and is_kept)
     outputs = tuple((name, made.over(e)) for name, e in block.outputs)
     order = [replace(item, value=made.over(item.value)) for item in around.order]
     delivered = block.order if is_sorted_before else block.order.after_reordering()
     if made.number is not None:
-        if not around.is_free and not is_bounded(call.node):
-            raise refuse(f"{call}, which may never end, below LIMIT, EXISTS, IN or ANY,")
-        delivered = _together(block, arriving, made.number, is_free=around.is_free)
+        for call in calls:
+            if not around.is_free and not is_bounded(call.node):
+                raise refuse(f"{call}, which may never end, below LIMIT, EXISTS, IN or ANY,")
+        delivered = _expansion_order(block, arriving, made.number, is_free=around.is_free)
     return replace(block, operator=made.operator, outputs=outputs, order=delivered), order
 
 
@@ -88,36 +88,34 @@ def with_expanded_keys(
     function = table_function(operator, scope.resolve(call), ["value"], context)
     scope.relations = {**scope.relations, EXPANDED: {"value": column(function.made[0].name)}}
 
-    def replaced(part: exp.Expr) -> exp.Expr:
+    def replace_call(part: exp.Expr) -> exp.Expr:
         is_call = is_set_function(part, context) and to_sql(part) == text
         return exp.column("value", table=EXPANDED, quoted=True) if is_call else part
 
-    expanded_node = node.copy().transform(replaced)
+    expanded_node = node.copy().transform(replace_call)
     assert isinstance(expanded_node, exp.Select)
     return expanded_node, function
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The expanded rows, what stands for the call and its fields there, and the number of each value."""
+    """The expanded rows, what stands there for each call or its fields, and the number of each row."""
 
     operator: Operator
-    call: Expression
-    fields: Mapping[str, Expression]
-    whole: Expression | None
+    wholes: Mapping[Expression, Expression]
+    fields: Mapping[tuple[Expression, str], Expression]
     number: Expression | None
 
     def over(self, expression: Expression) -> Expression:
         """The expression over the expanded rows."""
-        return Expression(expression.node.copy().transform(self._replaced))
+        return Expression(expression.node.copy().transform(self._replace_node))
 
-    def _replaced(self, node: exp.Expr) -> exp.Expr:
-        field = _field(node, self.call)
-        if field is not None:
-            return self.fields[field].node.copy()
-        if self.whole is not None and Expression(node) == self.call:
-            return self.whole.node.copy()
-        return node
+    def _replace_node(self, node: exp.Expr) -> exp.Expr:
+        for (call, name), value in self.fields.items():
+            if _field(node, call) == name:
+                return value.node.copy()
+        whole = self.wholes.get(Expression(node)) if isinstance(node, (exp.Func, exp.Dot)) else None
+        return whole.node.copy() if whole is not None else node
 
 
 def _field(node: exp.Expr, call: Expression) -> str | None:
@@ -127,7 +125,27 @@ def _field(node: exp.Expr, call: Expression) -> str | None:
     return None
 
 
-def _table_function(block: Block, call: Expression, context: Context, *, is_counted: bool) -> _Made:
+def _table_function(
+    block: Block, calls: tuple[Expression, ...], context: Context, *, is_counted: bool
+) -> _Made:
+    if len(calls) == 1:
+        return _single(block, calls[0], context, is_counted=is_counted)
+    child = block.operator
+    for call in calls:
+        if not call.columns <= child.names:
+            raise refuse_correlation(f"{call}, which reads a surrounding query,")
+        if _has_fields(call, child, context):
+            raise refuse("several functions that return sets in one select list, one of them of rows,")
+    # they run side by side, and the ones that end first are followed by nulls
+    together = Expression(rows_from([call.node for call in calls]))
+    names = [f"value {number}" for number in range(len(calls))] + (["number"] if is_counted else [])
+    function = table_function(child, together, names, context, has_ordinality=is_counted)
+    made = [column(c.name) for c in function.made]
+    wholes = dict(zip(calls, made, strict=False))
+    return _Made(function, wholes, {}, made[-1] if is_counted else None)
+
+
+def _single(block: Block, call: Expression, context: Context, *, is_counted: bool) -> _Made:
     fields: dict[str, None] = {}
     is_whole = False
     for _, output in block.outputs:
@@ -143,15 +161,15 @@ def _table_function(block: Block, call: Expression, context: Context, *, is_coun
         names = ["value", "number"] if is_counted else ["value"]
         function = table_function(child, call, names, context, has_ordinality=is_counted)
         made = [column(c.name) for c in function.made]
-        return _Made(function, call, {}, made[0], made[1] if is_counted else None)
+        return _Made(function, {call: made[0]}, {}, made[1] if is_counted else None)
     if is_whole and is_counted:
         raise refuse("rows of a function that returns sets under LIMIT or ORDER BY")
     names = [*fields, *(["value"] if is_whole else []), *(["number"] if is_counted else [])]
     function = table_function(child, _take_apart(call, list(fields), is_whole, is_counted), names, context)
     made = [column(c.name) for c in function.made]
-    shown = dict(zip(fields, made, strict=False))
-    whole = made[len(fields)] if is_whole else None
-    return _Made(function, call, shown, whole, made[-1] if is_counted else None)
+    shown = {(call, name): value for name, value in zip(fields, made, strict=False)}
+    wholes = {call: made[len(fields)]} if is_whole else {}
+    return _Made(function, wholes, shown, made[-1] if is_counted else None)
 
 
 def _is_taken_apart(node: exp.Expr) -> bool:
@@ -166,7 +184,7 @@ def _has_fields(call: Expression, child: Operator, context: Context) -> bool:
     """Whether the function returns rows and not single values."""
     try:
         return type_over(context, call, child).kind == "c"
-    except CommandRefused:
+    except UnsupportedQuery:
         raise refuse("a function that returns sets of rows in the select list") from None
 
 
@@ -188,7 +206,7 @@ def _take_apart(call: Expression, fields: list[str], is_whole: bool, is_counted:
     return Expression(exp.Subquery(this=exp.Select(expressions=listed).from_(rows, copy=False)))
 
 
-def _together(block: Block, arriving: RowOrder, number: Expression, *, is_free: bool) -> RowOrder:
+def _expansion_order(block: Block, arriving: RowOrder, number: Expression, *, is_free: bool) -> RowOrder:
     """The order in which rows are expanded one after the other."""
     key = row_key(block.operator)
     if not is_free:

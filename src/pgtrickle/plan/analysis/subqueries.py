@@ -22,10 +22,11 @@ from pgtrickle.plan.analysis.marks import (
     value_of_any,
 )
 from pgtrickle.plan.analysis.scalars import attach_row, attach_total, may_be_several
-from pgtrickle.plan.analysis.scope import Scope, check_whole_rows, has_subquery
+from pgtrickle.plan.analysis.scope import Scope, has_subquery
 from pgtrickle.plan.analysis.subquery_forms import as_aggregate, for_existence, for_membership
 from pgtrickle.plan.expressions import Expression, all_of, conjuncts
-from pgtrickle.plan.expressions.dialect import to_sql
+from pgtrickle.plan.expressions.dialect import is_array_of_query, to_sql
+from pgtrickle.plan.expressions.syntax import NamedOperator
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.refusals import Correlated, refuse
 
@@ -70,7 +71,6 @@ class Attachments:
 
     def keep(self, node: exp.Expr) -> None:
         """Keep only the rows for which the condition is true."""
-        check_whole_rows(node)
         for part in conjuncts(Expression(self._condition(node.copy()))):
             if part.columns <= self.operator.names:
                 self.operator = restrict(self.operator, part, self._context)
@@ -79,7 +79,6 @@ class Attachments:
 
     def value(self, node: exp.Expr) -> Expression:
         """The expression over the operator, which now has what the subqueries give."""
-        check_whole_rows(node)
         return Expression(self._value(node.copy()))
 
     def _condition(self, node: exp.Expr) -> exp.Expr:
@@ -95,26 +94,28 @@ class Attachments:
         if question is None:
             return self._value(node)
         if question.is_all != isinstance(node, exp.Not):
-            return self._answered(question, is_not_any)
-        return self._answered(question, is_any)
+            return self._attach_answer(question, is_not_any)
+        return self._attach_answer(question, is_any)
 
     def _value(self, node: exp.Expr) -> exp.Expr:
         if not has_subquery(node) or to_sql(node) in self._known:
             return self._plain(node).node
         if isinstance(node, exp.Exists):
-            return self._with(for_existence(node.this, self._context), self._exists)
-        if isinstance(node, exp.Array) and node.expressions and isinstance(node.expressions[0], exp.Query):
-            return self._with(as_aggregate(node.expressions[0]), self._scalar)
+            return self._attach_query(for_existence(node.this, self._context), self._exists)
+        if is_array_of_query(node):
+            return self._attach_query(as_aggregate(node.expressions[0]), self._scalar)
         if isinstance(node, exp.Subquery):
-            return self._with(node.this, self._scalar)
+            return self._attach_query(node.this, self._scalar)
         question = _question(node)
         if question is not None:
-            answer = self._answered(question, value_of_any)
+            answer = self._attach_answer(question, value_of_any)
             return exp.Paren(this=exp.Not(this=answer) if question.is_all else answer)
         if isinstance(node, (exp.EQ, exp.NEQ)) and _is_row(node.this):
-            return self._row_compared(node)
+            return self._compare_row(node)
         if isinstance(node, exp.Query):
-            raise refuse("a subquery in this place")
+            if node.parent is not None and not isinstance(node.parent, exp.Paren):
+                raise refuse("a subquery in this place")
+            return self._attach_query(node, self._scalar)
         before = self._is_guarded
         self._is_guarded = before or isinstance(node, _GUARDS)
         for part in list(node.iter_expressions()):
@@ -122,7 +123,7 @@ class Attachments:
         self._is_guarded = before
         return node
 
-    def _with(self, query: exp.Expr, attach: Callable[[Block], exp.Expr]) -> exp.Expr:
+    def _attach_query(self, query: exp.Expr, attach: Callable[[Block], exp.Expr]) -> exp.Expr:
         """Attach the query as it is, or else for all values of its outer columns that there are."""
         before = self.operator
         self._context.count_subquery()
@@ -162,14 +163,14 @@ class Attachments:
         pairs = zip(values, given, strict=True)
         return exp.and_(*(comparison_of(exp.EQ, Expression(value), own).node for value, own in pairs))
 
-    def _row_compared(self, node: exp.EQ | exp.NEQ) -> exp.Expr:
+    def _compare_row(self, node: exp.EQ | exp.NEQ) -> exp.Expr:
         if not isinstance(node.expression, exp.Subquery):
             raise refuse("a comparison of rows, one of them with a subquery in it,")
         values = tuple(self._value(part) for part in node.this.unnest().expressions)
-        equal = self._with(node.expression.this, lambda block: self._row(values, block))
+        equal = self._attach_query(node.expression.this, lambda block: self._row(values, block))
         return exp.Not(this=equal) if isinstance(node, exp.NEQ) else equal
 
-    def _answered(
+    def _attach_answer(
         self,
         question: _Question,
         answer: Callable[[Operator, Comparison, Context], tuple[Operator, Expression]],
@@ -188,7 +189,7 @@ class Attachments:
             self.operator, found = answer(self.operator, comparison, self._context)
             return found.node
 
-        return self._with(for_membership(question.query, self._context), attach)
+        return self._attach_query(for_membership(question.query, self._context), attach)
 
     def _total(self, comparison: Comparison, *, is_refuted: bool) -> exp.Expr:
         """ANY over the one row that there always is, if its condition holds."""
@@ -208,7 +209,7 @@ def _question(node: exp.Expr) -> _Question | None:
         return _Question(_values(node.this), exp.EQ, node.args["query"], is_all=False)
     operand = node.expression if isinstance(node, exp.Binary) else None
     if isinstance(operand, (exp.Any, exp.All)) and isinstance(operand.this, exp.Query):
-        if isinstance(node, exp.Operator):
+        if isinstance(node, (exp.Operator, NamedOperator)):
             raise refuse("a comparison with a subquery by an operator outside of pg_catalog")
         is_all = isinstance(operand, exp.All)
         return _Question(_values(node.this), type(node), operand.this, is_all)

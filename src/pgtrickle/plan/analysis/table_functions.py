@@ -8,16 +8,20 @@ from functools import reduce
 
 from sqlglot import exp
 
+from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.analysis.block import Block, Surroundings
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.disjunctions import is_true
-from pgtrickle.plan.analysis.outer_joins import equalities, merged_columns, on_parts, together
+from pgtrickle.plan.analysis.outer_joins import combine, equalities, merged_columns, on_parts
 from pgtrickle.plan.analysis.relations import Relations
 from pgtrickle.plan.analysis.scope import Scope, has_subquery
+from pgtrickle.plan.analysis.subqueries import Attachments
+from pgtrickle.plan.analysis.whole_rows import with_whole_row
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.expressions import Expression, all_of, column
 from pgtrickle.plan.expressions.dialect import to_sql
+from pgtrickle.plan.expressions.syntax import WordedCall
 from pgtrickle.plan.operators import Column, Join, Operator, TableFunction, Values
 from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.refusals import refuse, refuse_correlation
@@ -51,17 +55,25 @@ def join_function(left: Relations, node: exp.Join, join: Sided, surroundings: Su
     context = surroundings.context
     context.count_relation()
     call, names, has_ordinality = _call(node.this)
-    if has_subquery(call):
-        raise refuse("a subquery in the arguments of a function in FROM")
-    made = _Call(left.scope.resolve(call), names, has_ordinality)
+    made = _Call(_over_rows(left, call, surroundings), names, has_ordinality)
     if made.call.columns:
-        return _read_by_function(left, node, made, surroundings)
+        return _join_owner(left, node, made, surroundings)
     function = _function(ONE_ROW, made, context)
-    right = replace(_offered(left, node, made, function), leaves=[function])
+    right = replace(_as_relation(left, node, made, function, context), leaves=[function])
     return join(left, right, node, surroundings)
 
 
-def _read_by_function(left: Relations, node: exp.Join, made: _Call, surroundings: Surroundings) -> Relations:
+def _over_rows(left: Relations, call: exp.Expr, surroundings: Surroundings) -> Expression:
+    """The call over the relations; subqueries in its arguments are put beside them."""
+    if not has_subquery(call):
+        return left.scope.resolve(call)
+    attachments = Attachments(left.collapse(surroundings), left.scope, surroundings)
+    arguments = attachments.value(call)
+    left.leaves = [attachments.operator]
+    return arguments
+
+
+def _join_owner(left: Relations, node: exp.Join, made: _Call, surroundings: Surroundings) -> Relations:
     """The relations with the rows that a function makes of theirs."""
     if node.side in {"RIGHT", "FULL"}:
         raise refuse(f"{node.side} JOIN with a function that reads the other side")
@@ -69,9 +81,9 @@ def _read_by_function(left: Relations, node: exp.Join, made: _Call, surroundings
     position = _owner(left, made.call, surroundings, keeps_child=keeps)
     function = _function(left.leaves[position], made, surroundings.context)
     left.leaves[position] = function
-    right = _offered(left, node, made, function)
+    right = _as_relation(left, node, made, function, surroundings.context)
     whole = reduce(lambda before, leaf: Join(before, leaf, ()), left.leaves)
-    found = together(left, right, merged_columns(left, right, node, whole, surroundings.context))
+    found = combine(left, right, merged_columns(left, right, node, whole, surroundings.context))
     pairs = equalities(left, right, node)
     if keeps:
         condition = _condition(node, pairs, found.scope, function)
@@ -99,9 +111,28 @@ def _condition(
     return all_of(told) if told else None
 
 
-def _offered(left: Relations, node: exp.Join, made: _Call, function: TableFunction) -> Relations:
+def _as_relation(
+    left: Relations, node: exp.Join, made: _Call, function: TableFunction, context: Context
+) -> Relations:
     shown = tuple((name, column(c.name)) for name, c in zip(made.names, function.made, strict=True))
-    return Relations(Scope({node.this.alias_or_name: dict(shown)}, outer=left.scope), visible=shown)
+    alias, offered = node.this.alias_or_name, dict(shown)
+    # in a LEFT JOIN it is not known whether the function made the row or the join padded it
+    if alias in context.whole_rows and not (made.call.columns and node.side):
+        offered = with_whole_row(offered, _row_type(function, made, context))
+    return Relations(Scope({alias: offered}, outer=left.scope), visible=shown)
+
+
+def _row_type(function: TableFunction, made: _Call, context: Context) -> str | None:
+    """The type of a function's row; None for a record."""
+    if made.has_ordinality:
+        return None
+    over = made.call.over(lambda name: "t." + quoted(name))
+    rows = f"({postgres_sql(function.child)}) as t cross join lateral {over} as f"
+    try:
+        found = context.type(rows, "f")
+    except UnsupportedQuery:
+        return None
+    return found.text if found.kind == "c" else None
 
 
 def _function(child: Operator, made: _Call, context: Context) -> TableFunction:
@@ -126,9 +157,14 @@ def _call(item: exp.Expr) -> tuple[exp.Expr, list[str], bool]:
     names = [c.name for c in columns]
     has_ordinality = bool(item.args.get("ordinality"))
     if isinstance(item, exp.Table) and item.args.get("rows_from"):
-        calls = [_defined(_called(part), part.args.get("alias")) for part in item.args["rows_from"]]
-        return _rows_from(calls), names, has_ordinality
-    call = _called(item)
+        calls = [
+            _call_with_columns(_qualified_call(part), part.args.get("alias"))
+            for part in item.args["rows_from"]
+        ]
+        return rows_from(calls), names, has_ordinality
+    call = _qualified_call(item)
+    if isinstance(call, WordedCall):
+        return call, [*names, *call.output_names[len(names) :]], has_ordinality
     if isinstance(call, exp.Unnest):
         offset = call.args.get("offset")
         if isinstance(offset, exp.Identifier):
@@ -138,11 +174,11 @@ def _call(item: exp.Expr) -> tuple[exp.Expr, list[str], bool]:
         call.set("alias", None)
     if any(isinstance(c, exp.ColumnDef) for c in columns):
         # there a definition of columns and names for them can both stand
-        call = _rows_from([_defined(call, alias)])
+        call = rows_from([_call_with_columns(call, alias)])
     return call, names, has_ordinality
 
 
-def _called(item: exp.Expr) -> exp.Expr:
+def _qualified_call(item: exp.Expr) -> exp.Expr:
     """The call of an item of FROM, with the schema of its function."""
     call = item.copy() if isinstance(item, exp.Unnest) else item.this.copy()
     if isinstance(item, exp.Table) and item.args.get("db"):
@@ -150,11 +186,12 @@ def _called(item: exp.Expr) -> exp.Expr:
     return call
 
 
-def _rows_from(calls: list[exp.Expr]) -> exp.Expr:
-    return exp.Anonymous(this="ROWS FROM", expressions=calls)
+def rows_from(calls: list[exp.Expr]) -> exp.Expr:
+    """Calls whose rows stand side by side."""
+    return exp.Anonymous(this="ROWS FROM", expressions=[call.copy() for call in calls])
 
 
-def _defined(call: exp.Expr, alias: exp.TableAlias | None) -> exp.Expr:
+def _call_with_columns(call: exp.Expr, alias: exp.TableAlias | None) -> exp.Expr:
     """A call with the columns that the query defines for it, if it does."""
     defined = exp.Tuple(expressions=[c.copy() for c in alias.columns]) if alias else None
     return exp.Alias(this=call.copy(), alias=defined) if defined is not None else call.copy()

@@ -67,15 +67,15 @@ class Windows:
             operator = Window(operator, partition, tuple(calls.values()))
         return operator
 
-    def rewritten(self, expression: Expression) -> Expression:
+    def rewrite(self, expression: Expression) -> Expression:
         """The expression with its window calls as columns."""
-        return Expression(self._rewritten(expression.node.copy()))
+        return Expression(self._rewrite_node(expression.node.copy()))
 
-    def _rewritten(self, node: exp.Expr) -> exp.Expr:
+    def _rewrite_node(self, node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Window):
             return column(self._call(node)).node
         for part in list(node.iter_expressions()):
-            part.replace(self._rewritten(part))
+            part.replace(self._rewrite_node(part))
         return node
 
     def _call(self, node: exp.Window) -> str:

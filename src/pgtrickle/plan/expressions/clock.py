@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from pgtrickle.plan.expressions.dialect import parse_or_none, to_sql
 from pgtrickle.plan.expressions.expression import Expression
+from pgtrickle.plan.expressions.syntax import WordedCall
 
 CLOCK = "⟨clock⟩"
 """Stands in the SQL of a read for the time at the end of the window that is read."""
@@ -64,6 +65,9 @@ def with_clock_marker(expression: Expression) -> Expression:
 
 
 def _reads_clock(node: exp.Expr) -> bool:
+    if isinstance(node, WordedCall) and any(map(_WORDS.search, node.args["words"])):
+        # the defaults of the columns of JSON_TABLE are among its words
+        return True
     if isinstance(node, exp.Anonymous) and node.name.lower() == "age":
         return len(node.expressions) == 1
     return (isinstance(node, exp.Anonymous) and node.name.lower() in _NAMES) or type(node) in _TYPES

@@ -13,17 +13,13 @@ from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 from sqlglot.generators.postgres import PostgresGenerator
-from sqlglot.parsers.postgres import PostgresParser
 
-_KNOWN = frozenset(
-    {"COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "COALESCE", "NULLIF", "ARRAY"}
-)
-_SPECIAL = frozenset({"CAST", "EXTRACT", "SUBSTRING", "TRIM", "OVERLAY", "POSITION", "STRING_AGG"})
-
+from pgtrickle.plan.expressions.reading import CanonicalParser, CanonicalTokenizer
+from pgtrickle.plan.expressions.syntax import WRITERS, WordedCall
 
 _CLOSED = (
     exp.Column, exp.Literal, exp.Paren, exp.Anonymous, exp.Cast, exp.AggFunc, exp.Coalesce, exp.Nullif,
-    exp.Array, exp.Boolean, exp.Null,
+    exp.Array, exp.Boolean, exp.Null, WordedCall,
 )  # fmt: skip
 """What a cast can follow without parentheses."""
 
@@ -32,17 +28,17 @@ class CanonicalDialect(Postgres):
     """The dialect of PostgreSQL's own canonical text."""
 
     NORMALIZE_FUNCTIONS = False
+    # subscripts are written as they are read
+    INDEX_OFFSET = 0
 
-    class Parser(PostgresParser):
-        FUNCTIONS: ClassVar = {n: make for n, make in PostgresParser.FUNCTIONS.items() if n in _KNOWN}
-        FUNCTION_PARSERS: ClassVar = {
-            n: parse for n, parse in PostgresParser.FUNCTION_PARSERS.items() if n in _SPECIAL
-        }
+    Tokenizer = CanonicalTokenizer
+    Parser = CanonicalParser
 
     class Generator(PostgresGenerator):
         """Writes casts and types as PostgreSQL does, so that people recognise what they wrote."""
 
         TYPE_MAPPING: ClassVar = {**PostgresGenerator.TYPE_MAPPING, exp.DType.DECIMAL: "numeric"}
+        TRANSFORMS: ClassVar = {**PostgresGenerator.TRANSFORMS, **WRITERS}
 
         def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
             value = self.sql(expression, "this")
@@ -51,19 +47,48 @@ class CanonicalDialect(Postgres):
             return f"{value}::{self.sql(expression, 'to')}"
 
         def any_sql(self, expression: exp.Any) -> str:
-            return f"ANY {self._wrapped(expression)}"
+            return f"ANY {self._parenthesise(expression)}"
 
         def all_sql(self, expression: exp.All) -> str:
-            return f"ALL {self._wrapped(expression)}"
+            return f"ALL {self._parenthesise(expression)}"
 
-        def _wrapped(self, expression: exp.Any | exp.All) -> str:
+        def _parenthesise(self, expression: exp.Any | exp.All) -> str:
             """The operand, which must stand in parentheses whatever it is."""
             operand = self.sql(expression, "this")
             return operand if isinstance(expression.this, (exp.Paren, exp.Subquery)) else f"({operand})"
 
+        def array_sql(self, expression: exp.Array) -> str:
+            if is_array_of_query(expression):
+                return f"ARRAY({self.sql(expression.expressions[0])})"
+            return f"ARRAY[{self.expressions(expression, flat=True)}]"
+
+        def windowspec_sql(self, expression: exp.WindowSpec) -> str:
+            if expression.args.get("end"):
+                return super().windowspec_sql(expression)
+            start = f"{self.sql(expression, 'start')} {self.sql(expression, 'start_side')}".rstrip()
+            exclude = self.sql(expression, "exclude")
+            kept = f" EXCLUDE {exclude}" if exclude else ""
+            return f"{self.sql(expression, 'kind')} {start}{kept}"
+
+        def tablealias_sql(self, expression: exp.TableAlias) -> str:
+            if expression.this is None and expression.columns:
+                # the columns that ROWS FROM defines for a call have no name in common
+                return f"({self.expressions(expression, key='columns', flat=True)})"
+            return super().tablealias_sql(expression)
+
+        def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
+            alias = self.sql(expression, "using_alias")
+            return super().join_sql(expression, join_op) + (f" AS {alias}" if alias else "")
+
         def datatype_sql(self, expression: exp.DataType) -> str:
             name = super().datatype_sql(expression)
             return name if '"' in name else name.lower()
+
+
+def is_array_of_query(node: exp.Expr) -> bool:
+    """Whether the node is `ARRAY(SELECT …)`; in `ARRAY[(SELECT …)]` the query stands in parentheses."""
+    first = node.expressions[0] if isinstance(node, exp.Array) and node.expressions else None
+    return isinstance(first, exp.Query) and not isinstance(first, exp.Subquery)
 
 
 def parse_or_none(text: str) -> exp.Expr | None:
@@ -72,10 +97,10 @@ def parse_or_none(text: str) -> exp.Expr | None:
         tree = sqlglot.parse_one(text, dialect=CanonicalDialect)
     except SqlglotError:
         return None
-    return _as_meant(tree)
+    return _correct_tree(tree)
 
 
-def _as_meant(tree: exp.Expr) -> exp.Expr:
+def _correct_tree(tree: exp.Expr) -> exp.Expr:
     """The tree with what the parser takes for something else, also inside of one another."""
     for node in reversed(list(tree.walk())):
         meant = _with_rows(_with_quantifier(_with_negation(node)))

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from pgtrickle.model.errors import UnsupportedQuery
 from pgtrickle.plan.aggregates import OrderEffect, aggregate_of
+from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import Aggregate, Call, Evaluated, Operator, Scan
 from pgtrickle.plan.refusals import refuse
 from pgtrickle.plan.rules import RULES
@@ -34,8 +35,11 @@ def _require_repeatable(op: Operator) -> None:
     """Refuse what PostgreSQL may answer otherwise when it is asked again about the same rows."""
     for part in op.walk():
         if isinstance(part, Aggregate):
+            keys = frozenset(key.expression.column or "" for key in part.keys)
             for call in part.calls:
-                _require_order(call, part.child)
+                # all values of a group are the same if they are made of its keys
+                if not Expression(_bare(call.expression.node)).columns <= keys:
+                    _require_order(call, part.child)
 
 
 def require_equality(op: Operator) -> None:
@@ -56,6 +60,8 @@ def require_equality(op: Operator) -> None:
 def _require_order(call: Call, child: Operator) -> None:
     function = aggregate_of(call.expression.node)
     has_order = next(_bare(call.expression.node).find_all(exp.Order), None) is not None
+    # DISTINCT puts the values into their own order
+    has_order = has_order or _bare(call.expression.node).find(exp.Distinct) is not None
     if function is not None and function.order is OrderEffect.SEQUENCE and not has_order:
         raise refuse(f"{call.expression} without ORDER BY below another operator")
     reads_floats = any(

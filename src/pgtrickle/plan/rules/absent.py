@@ -9,7 +9,16 @@ from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.rules.needs import Binder, Needs
 from pgtrickle.plan.rules.provenance import FindReads, HeldBy, OpenChild
-from pgtrickle.plan.rules.rule import AskKey, AskNullable, AskUnique, EarlyStop, Names, Pruner, Restrict
+from pgtrickle.plan.rules.rule import (
+    AskConditions,
+    AskKey,
+    AskNullable,
+    AskUnique,
+    EarlyStop,
+    Names,
+    Pruner,
+    Restrict,
+)
 
 
 def no_obstacle(op: Operator) -> None:
@@ -86,3 +95,25 @@ def same_nullable(op: Any, name: str, ask: AskNullable) -> bool:
 def same_row_key(op: Any, ask: AskKey) -> tuple[str, ...] | None:
     """What identifies a row of the child identifies the row made of it."""
     return ask(op.child)
+
+
+def any_number_of_rows(op: Operator) -> bool:
+    """It may have no row, or several."""
+    return False
+
+
+def no_group_child(op: Operator) -> None:
+    """Its rows belong to no groups of a child."""
+
+
+def no_widened_child(op: Operator, names: Set[str], ask: AskUnique) -> None:
+    """It does more than add columns."""
+
+
+def no_conditions(op: Operator, ask: AskConditions) -> tuple[Expression, ...]:
+    """No condition is known to hold for all of its rows."""
+    return ()
+
+
+def no_endless_part(op: Operator, ask: AskConditions) -> None:
+    """It ends when its children do."""

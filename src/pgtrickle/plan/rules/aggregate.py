@@ -136,7 +136,7 @@ def row_key(op: Aggregate, ask: AskKey) -> tuple[str, ...]:
 
 def groups(op: Aggregate) -> GroupColumns:
     pairs = tuple((k.column.name, k.expression.column) for k in op.keys if k.expression.column is not None)
-    return GroupColumns(frozenset(key.column.name for key in op.keys), pairs)
+    return GroupColumns(frozenset(key.column.name for key in op.keys), pairs, is_row=True)
 
 
 def prune(op: Aggregate, names: Names, pruner: Pruner) -> Operator:
@@ -187,4 +187,9 @@ RULE = Rule(
     expressions=expressions,
     spark_expressions=lambda op: [str(call.expression) for call in op.calls],
     early_stops=early_stops,
+    has_one_row=lambda op: not op.keys,
+    group_child=absent.no_group_child,
+    widened_child=absent.no_widened_child,
+    conditions=absent.no_conditions,
+    endless_part=absent.no_endless_part,
 )

@@ -69,6 +69,11 @@ LEAF = Rule(
     expressions=absent.no_expressions,
     spark_expressions=absent.no_spark_expressions,
     early_stops=absent.same_stop,
+    has_one_row=absent.any_number_of_rows,
+    group_child=absent.no_group_child,
+    widened_child=absent.no_widened_child,
+    conditions=absent.no_conditions,
+    endless_part=absent.no_endless_part,
 )
 
 ANSWER = replace(

@@ -66,7 +66,7 @@ def row_key(op: Distinct, ask: AskKey) -> tuple[str, ...]:
 
 
 def groups(op: Distinct) -> GroupColumns:
-    return GroupColumns(op.names, tuple((c.name, c.name) for c in op.columns))
+    return GroupColumns(op.names, tuple((c.name, c.name) for c in op.columns), is_row=True)
 
 
 def early_stops(op: Distinct, stop: EarlyStop) -> tuple[EarlyStop, ...]:
@@ -98,4 +98,9 @@ RULE = Rule(
     expressions=absent.no_expressions,
     spark_expressions=absent.no_spark_expressions,
     early_stops=early_stops,
+    has_one_row=absent.any_number_of_rows,
+    group_child=absent.no_group_child,
+    widened_child=absent.no_widened_child,
+    conditions=absent.no_conditions,
+    endless_part=absent.no_endless_part,
 )

@@ -7,10 +7,10 @@ Kind: linear.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
-from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions import Expression, conjuncts
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.lowering.exactness import require_exact
 from pgtrickle.plan.operators import Filter, Operator
@@ -21,6 +21,7 @@ from pgtrickle.plan.rules.needs import Binder, Needs
 from pgtrickle.plan.rules.provenance import FIRST_CHILD, FindReads, HeldBy, same_columns
 from pgtrickle.plan.rules.region import region_sql
 from pgtrickle.plan.rules.rule import (
+    AskConditions,
     AskNullable,
     AskUnique,
     LowerToPostgres,
@@ -87,6 +88,11 @@ def tighten(op: Filter, condition: Expression, tighten: Restrict) -> Operator:
     return replace(op, child=tighten(op.child, condition))
 
 
+def conditions(op: Filter, ask: AskConditions) -> Iterator[Expression]:
+    yield from conjuncts(op.condition)
+    yield from ask(op.child)
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: RuleKind.LINEAR,
@@ -107,4 +113,9 @@ RULE = Rule(
     expressions=expressions,
     spark_expressions=spark_expressions,
     early_stops=absent.same_stop,
+    has_one_row=absent.any_number_of_rows,
+    group_child=lambda op: op.child,
+    widened_child=absent.no_widened_child,
+    conditions=conditions,
+    endless_part=absent.no_endless_part,
 )

@@ -2,16 +2,16 @@
 
 w(l, r) = w(l) · w(r)   for matching pairs
 
-Kind: bilinear. A changed row of one side needs the rows of the other side that match it. Inner joins that
-hang together are bound and written as one region: see `passes/bind/region.py` and `region.py`.
+Kind: bilinear. A changed row of one side needs the rows of the other side that match it. Connected inner
+joins are bound and written as one region: see `passes/bind/region.py` and `region.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
-from pgtrickle.plan.expressions import Expression
+from pgtrickle.plan.expressions import Expression, conjuncts
 from pgtrickle.plan.expressions.nulls import excludes_null
 from pgtrickle.plan.operators import Join, Nothing, Operator
 from pgtrickle.plan.rules import absent
@@ -27,6 +27,7 @@ from pgtrickle.plan.rules.pairs import (
 from pgtrickle.plan.rules.provenance import ColumnPlace, FindPlaces, FindReads, HeldBy, OpenChild
 from pgtrickle.plan.rules.region import region_sql
 from pgtrickle.plan.rules.rule import (
+    AskConditions,
     AskKey,
     AskNullable,
     AskUnique,
@@ -95,6 +96,13 @@ def tighten(op: Join, condition: Expression, tighten: Restrict) -> Operator:
     return replace(op, left=tighten(op.left, condition), right=tighten(op.right, condition))
 
 
+def conditions(op: Join, ask: AskConditions) -> Iterator[Expression]:
+    if op.condition is not None:
+        yield from conjuncts(op.condition)
+    yield from ask(op.left)
+    yield from ask(op.right)
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: RuleKind.BILINEAR,
@@ -115,4 +123,9 @@ RULE = Rule(
     expressions=expressions,
     spark_expressions=spark_expressions,
     early_stops=absent.same_stop,
+    has_one_row=absent.any_number_of_rows,
+    group_child=absent.no_group_child,
+    widened_child=absent.no_widened_child,
+    conditions=conditions,
+    endless_part=absent.no_endless_part,
 )

@@ -18,11 +18,11 @@ from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import folded_sql, names_list
 from pgtrickle.plan.operators import Mark, Operator
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.pairs import (
     bind_with_matches,
     condition_label,
     expressions,
+    match_kind,
     obstacle,
     postgres_condition,
     prune_sides,
@@ -52,10 +52,6 @@ from pgtrickle.plan.rules.rule import (
 
 def label(op: Mark) -> str:
     return f"mark {op.column_.name}: has a match {condition_label(op)}"
-
-
-def kind(op: Mark) -> RuleKind:
-    return RuleKind.KEYED if op.on else RuleKind.WHOLE
 
 
 def spark_sql(op: Mark, needed: Names | None, lower: LowerToSpark) -> str:
@@ -128,9 +124,13 @@ def tighten(op: Mark, condition: Expression, tighten: Restrict) -> Operator:
     return replace(op, left=tighten(op.left, condition))
 
 
+def widened_child(op: Mark, names: Set[str], ask: AskUnique) -> Operator | None:
+    return op.left if names <= op.left.names else None
+
+
 RULE = Rule(
     label=label,
-    kind=kind,
+    kind=match_kind,
     bind=bind_with_matches,
     spark_sql=spark_sql,
     obstacle=obstacle,
@@ -148,4 +148,9 @@ RULE = Rule(
     expressions=expressions,
     spark_expressions=spark_expressions,
     early_stops=early_stops,
+    has_one_row=absent.any_number_of_rows,
+    group_child=absent.no_group_child,
+    widened_child=widened_child,
+    conditions=absent.no_conditions,
+    endless_part=absent.no_endless_part,
 )

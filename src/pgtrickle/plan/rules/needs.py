@@ -71,10 +71,10 @@ class Binder(Protocol):
         """The tree over reads that meet these needs."""
 
     def bind_region(self, op: Operator, needs: Needs) -> Operator:
-        """Inner joins that hang together, and the filters between them, over reads that meet these needs."""
+        """Connected inner joins, and the filters between them, over reads that meet these needs."""
 
     def is_region(self, op: Operator) -> bool:
-        """Whether inner joins hang together here."""
+        """Whether the operator is the top of connected inner joins."""
 
     def read_scan(self, op: Scan, needs: Needs) -> Operator:
         """The change of a source, and the rows of it that meet these needs."""

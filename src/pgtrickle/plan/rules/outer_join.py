@@ -20,11 +20,11 @@ from pgtrickle.plan.lowering.exactness import spark_name
 from pgtrickle.plan.lowering.spark_text import folded_sql, names_list, typed_nulls, union_sql
 from pgtrickle.plan.operators import Join, Operator, OuterJoin
 from pgtrickle.plan.rules import absent
-from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.pairs import (
     bind_with_matches,
     condition_label,
     expressions,
+    match_kind,
     obstacle,
     postgres_condition,
     prune_sides,
@@ -54,10 +54,6 @@ from pgtrickle.plan.rules.rule import (
 
 def label(op: OuterJoin) -> str:
     return f"{'full' if op.keeps_right else 'left'} join {condition_label(op)}"
-
-
-def kind(op: OuterJoin) -> RuleKind:
-    return RuleKind.KEYED if op.on else RuleKind.WHOLE
 
 
 def spark_sql(op: OuterJoin, needed: Names | None, lower: LowerToSpark) -> str:
@@ -184,9 +180,16 @@ def tighten(op: OuterJoin, condition: Expression, tighten: Restrict) -> Operator
     return op if op.keeps_right else replace(op, left=tighten(op.left, condition))
 
 
+def widened_child(op: OuterJoin, names: Set[str], ask: AskUnique) -> Operator | None:
+    """The left, if each of its rows has one match at most."""
+    if op.keeps_right or not names <= op.left.names:
+        return None
+    return op.left if ask(op.right, {theirs for _, theirs in op.on}) else None
+
+
 RULE = Rule(
     label=label,
-    kind=kind,
+    kind=match_kind,
     bind=bind_with_matches,
     spark_sql=spark_sql,
     obstacle=obstacle,
@@ -204,4 +207,9 @@ RULE = Rule(
     expressions=expressions,
     spark_expressions=spark_expressions,
     early_stops=absent.same_stop,
+    has_one_row=absent.any_number_of_rows,
+    group_child=absent.no_group_child,
+    widened_child=widened_child,
+    conditions=absent.no_conditions,
+    endless_part=absent.no_endless_part,
 )

@@ -11,10 +11,16 @@ from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression
 from pgtrickle.plan.lowering.exactness import comparable, require_exact, spark_expression, spark_name
 from pgtrickle.plan.operators import Join, Mark, Operator, OuterJoin
+from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import Binder, Need, Needs, needs_below, unique_needs
 from pgtrickle.plan.rules.rule import Names, Pruner
 
 Paired = Join | OuterJoin | Mark
+
+
+def match_kind(op: OuterJoin | Mark) -> RuleKind:
+    """A changed row needs all rows with its key, or all rows without any."""
+    return RuleKind.KEYED if op.on else RuleKind.WHOLE
 
 
 def condition_label(op: Paired) -> str:

@@ -21,4 +21,4 @@ def bind_whole_partitions(
 
 def groups_by(keys: tuple[str, ...]) -> GroupColumns:
     """The groups of an operator whose keys are columns of its child."""
-    return GroupColumns(frozenset(keys), tuple((name, name) for name in keys))
+    return GroupColumns(frozenset(keys), tuple((name, name) for name in keys), is_row=False)

@@ -44,10 +44,10 @@ from pgtrickle.plan.rules.rule import (
 
 def label(op: Project) -> str:
     pairs = zip(op.columns, op.expressions, strict=True)
-    return f"project {', '.join(_named(c.name, str(e)) for c, e in pairs)}"
+    return f"project {', '.join(_with_alias(c.name, str(e)) for c, e in pairs)}"
 
 
-def _named(name: str, text: str) -> str:
+def _with_alias(name: str, text: str) -> str:
     return text if name == text else f"{text} as {name}"
 
 
@@ -145,6 +145,10 @@ def tighten(op: Project, condition: Expression, tighten: Restrict) -> Operator:
     return over_child(op, tighten(op.child, condition)) if is_extending(op) else op
 
 
+def widened_child(op: Project, names: Set[str], ask: AskUnique) -> Operator | None:
+    return op.child if is_extending(op) and names <= op.child.names else None
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: RuleKind.LINEAR,
@@ -165,4 +169,9 @@ RULE = Rule(
     expressions=expressions,
     spark_expressions=spark_expressions,
     early_stops=absent.same_stop,
+    has_one_row=absent.any_number_of_rows,
+    group_child=lambda op: op.child,
+    widened_child=widened_child,
+    conditions=lambda op, ask: ask(op.child),
+    endless_part=absent.no_endless_part,
 )

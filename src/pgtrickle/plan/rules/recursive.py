@@ -16,7 +16,8 @@ from pgtrickle.plan.rules.kind import RuleKind
 from pgtrickle.plan.rules.needs import EVERYTHING, Binder, Needs
 from pgtrickle.plan.rules.positions import prune_nothing_off
 from pgtrickle.plan.rules.provenance import own_columns
-from pgtrickle.plan.rules.rule import LowerToPostgres, Rule
+from pgtrickle.plan.rules.rule import AskConditions, LowerToPostgres, Rule
+from pgtrickle.plan.rules.termination import surely_ends
 
 
 def label(op: Recursive) -> str:
@@ -46,6 +47,10 @@ def _reading_itself(op: Operator, name: str) -> Operator:
     return op.with_children(tuple(_reading_itself(child, name) for child in op.children))
 
 
+def endless_part(op: Recursive, ask: AskConditions) -> str | None:
+    return None if surely_ends(op, ask(op.step)) else "a recursion that may never end"
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: RuleKind.WHOLE,
@@ -66,6 +71,11 @@ RULE = Rule(
     expressions=absent.no_expressions,
     spark_expressions=absent.no_spark_expressions,
     early_stops=absent.same_stop,
+    has_one_row=absent.any_number_of_rows,
+    group_child=absent.no_group_child,
+    widened_child=absent.no_widened_child,
+    conditions=absent.no_conditions,
+    endless_part=endless_part,
 )
 
 ITSELF = Rule(
@@ -88,4 +98,9 @@ ITSELF = Rule(
     expressions=absent.no_expressions,
     spark_expressions=absent.no_spark_expressions,
     early_stops=absent.same_stop,
+    has_one_row=absent.any_number_of_rows,
+    group_child=absent.no_group_child,
+    widened_child=absent.no_widened_child,
+    conditions=absent.no_conditions,
+    endless_part=absent.no_endless_part,
 )

@@ -31,10 +31,14 @@ READ_TO_THE_END = EarlyStop()
 
 @dataclass(frozen=True, slots=True)
 class GroupColumns:
-    """The columns `names` that say to which group a row belongs, and those that the child has as they are."""
+    """The columns `names` that say to which group a row belongs, and those that the child has as they are.
+
+    `is_row` if the operator has one row for each group, not the rows of the group.
+    """
 
     names: Names
     pairs: tuple[tuple[str, str], ...]
+    is_row: bool
 
 
 LowerToPostgres = Callable[[Operator], str]
@@ -48,6 +52,9 @@ AskUnique = Callable[[Operator, Set[str]], bool]
 
 AskKey = Callable[[Operator], tuple[str, ...] | None]
 """The columns that identify each row of a child, if any are known."""
+
+AskConditions = Callable[[Operator], Iterable[Expression]]
+"""The conditions that every row of a child satisfies."""
 
 Restrict = Callable[[Operator, Expression], Operator]
 """Restricts an operator by a condition over its columns."""
@@ -123,3 +130,13 @@ class Rule:
     """What Spark computes for it, as `explain` shows it."""
     early_stops: Callable[[Any, EarlyStop], tuple[EarlyStop, ...]]
     """Whether PostgreSQL may stop reading each child, given whether it may stop reading the operator."""
+    has_one_row: Callable[[Any], bool]
+    """Whether it always has exactly one row, whatever its children have."""
+    group_child: Callable[[Any], Operator | None]
+    """The child to whose groups its rows belong, with at most one row for each row of that child."""
+    widened_child: Callable[[Any, Set[str], AskUnique], Operator | None]
+    """The child whose rows it only shows with more columns, if that child has all columns of these names."""
+    conditions: Callable[[Any, AskConditions], Iterable[Expression]]
+    """The conditions that every row of it is known to satisfy."""
+    endless_part: Callable[[Any, AskConditions], str | None]
+    """The part of it that PostgreSQL may never finish, although its children end; None if there is none."""

@@ -51,11 +51,11 @@ def spark_sql(op: SetOperation, needed: Names | None, lower: LowerToSpark) -> st
     )
     sums = ", ".join(f"sum({name}) as {name}" for name in ("l0", "l1", "r0", "r1"))
     counts = f"select {listed}{sums} from ({both}) group by {listed[:-2]}"
-    weights = ", ".join(f"{_kept(op, f'l{end}', f'r{end}')} as w{end}" for end in (0, 1))
+    weights = ", ".join(f"{_kept_weights(op, f'l{end}', f'r{end}')} as w{end}" for end in (0, 1))
     return f"select {listed}{weights} from ({counts})"
 
 
-def _kept(op: SetOperation, left: str, right: str) -> str:
+def _kept_weights(op: SetOperation, left: str, right: str) -> str:
     if op.kind is SetKind.INTERSECT:
         return f"least({left}, {right})" if op.is_all else f"if({left} > 0 and {right} > 0, 1L, 0L)"
     return f"greatest({left} - {right}, 0L)" if op.is_all else f"if({left} > 0 and {right} <= 0, 1L, 0L)"
@@ -98,4 +98,9 @@ RULE = Rule(
     expressions=absent.no_expressions,
     spark_expressions=absent.no_spark_expressions,
     early_stops=absent.same_stop,
+    has_one_row=absent.any_number_of_rows,
+    group_child=absent.no_group_child,
+    widened_child=absent.no_widened_child,
+    conditions=absent.no_conditions,
+    endless_part=absent.no_endless_part,
 )

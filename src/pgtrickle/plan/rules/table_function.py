@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.expressions import Expression, column
+from pgtrickle.plan.expressions.bounded_calls import is_bounded
 from pgtrickle.plan.operators import Operator, TableFunction
 from pgtrickle.plan.rules import absent
 from pgtrickle.plan.rules.kind import RuleKind
@@ -23,7 +24,15 @@ from pgtrickle.plan.rules.provenance import (
     reads_of_first_child,
 )
 from pgtrickle.plan.rules.pushing import restricted_child
-from pgtrickle.plan.rules.rule import AskNullable, LowerToPostgres, Names, Pruner, Restrict, Rule
+from pgtrickle.plan.rules.rule import (
+    AskConditions,
+    AskNullable,
+    LowerToPostgres,
+    Names,
+    Pruner,
+    Restrict,
+    Rule,
+)
 
 
 def label(op: TableFunction) -> str:
@@ -68,6 +77,10 @@ def tighten(op: TableFunction, condition: Expression, tighten: Restrict) -> Oper
     return replace(op, child=tighten(op.child, condition))
 
 
+def endless_part(op: TableFunction, ask: AskConditions) -> str | None:
+    return None if is_bounded(op.call.node) else f"{op.call}, which may never end"
+
+
 RULE = Rule(
     label=label,
     kind=lambda op: RuleKind.LINEAR,
@@ -88,4 +101,9 @@ RULE = Rule(
     expressions=expressions,
     spark_expressions=absent.no_spark_expressions,
     early_stops=absent.same_stop,
+    has_one_row=absent.any_number_of_rows,
+    group_child=absent.no_group_child,
+    widened_child=absent.no_widened_child,
+    conditions=absent.no_conditions,
+    endless_part=endless_part,
 )

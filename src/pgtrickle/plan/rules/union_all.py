@@ -41,10 +41,10 @@ def bind(op: UnionAll, needs: Needs, binder: Binder) -> Operator:
 
 def spark_sql(op: UnionAll, needed: Names | None, lower: LowerToSpark) -> str:
     arms = [arm for arm in op.arms if not isinstance(arm, Nothing)] or [op.arms[0]]
-    return union_sql(f"select {_renamed(arm, op)}{WEIGHTS} from ({lower(arm)})" for arm in arms)
+    return union_sql(f"select {_rename_columns(arm, op)}{WEIGHTS} from ({lower(arm)})" for arm in arms)
 
 
-def _renamed(arm: Operator, op: UnionAll) -> str:
+def _rename_columns(arm: Operator, op: UnionAll) -> str:
     pairs = zip(arm.columns, op.columns, strict=True)
     return "".join(f"{spark_name(own.name)} as {spark_name(ours.name)}, " for own, ours in pairs)
 
@@ -109,4 +109,9 @@ RULE = Rule(
     expressions=absent.no_expressions,
     spark_expressions=absent.no_spark_expressions,
     early_stops=absent.same_stop,
+    has_one_row=absent.any_number_of_rows,
+    group_child=absent.no_group_child,
+    widened_child=absent.no_widened_child,
+    conditions=absent.no_conditions,
+    endless_part=absent.no_endless_part,
 )

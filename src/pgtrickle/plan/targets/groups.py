@@ -29,7 +29,7 @@ def group_outputs(
     """HAVING and outputs as SQL, given the SQL of each column of the groups; and a key, if shown."""
     having = grouped.having.over(finals.__getitem__) if grouped.having else None
     outputs = tuple(
-        Output(name, pg_type.text, expression.over(finals.__getitem__), pg_type.domain)
+        Output(name, pg_type.text, expression.over(finals.__getitem__), pg_type.domain, pg_type.collation)
         for name, pg_type, expression in grouped.outputs
     )
     plain = {e.column: name for name, _, e in grouped.outputs if e.column is not None}

@@ -71,10 +71,10 @@ class Replaced(Shape):
         fields = (*self._keys, *self._values)
         listed = [f"{spark_name(c.name)} as {f.name}" for c, f in zip(self._columns, fields, strict=True)]
         now = f"select {', '.join(listed)}, 1L as {WEIGHT} from {bound.input.name} where w1 > 0"
-        sql = f"{now} union all {self._named(bound)}" if bound.is_changed else now
+        sql = f"{now} union all {self._groups_before(bound)}" if bound.is_changed else now
         return Program(reads, sql, self._target, inputs_of(bound))
 
-    def _named(self, bound: Answer) -> str:
+    def _groups_before(self, bound: Answer) -> str:
         """The groups that were there before: the ones without a new row are gone."""
         keys = [f"{spark_name(c.name)} as {f.name}" for c, f in zip(self._columns, self._keys, strict=False)]
         values = [f"cast(null as {f.carrier.spark}) as {f.name}" for f in self._values]

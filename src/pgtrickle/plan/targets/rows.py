@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import quoted
 from pgtrickle.model.source import PgType
@@ -9,8 +11,9 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.query import Block
 from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
+from pgtrickle.plan.carriers import carrier_of, verbatim
 from pgtrickle.plan.expressions import column
-from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project
+from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project, Window, WindowCall
 from pgtrickle.plan.passes.bind import bind
 from pgtrickle.plan.passes.bind.reads import inputs_of
 from pgtrickle.plan.passes.place import place, require_equality
@@ -32,17 +35,24 @@ class Rows(Shape):
         pushdown.prefetch_types(expression for _, expression in block.outputs)
         shown = [pushdown.push_output(expression, has_joins=has_joins) for _, expression in block.outputs]
         needed = sorted({name for expression in shown for name in expression.columns})
-        self.operator = prune(place(pushdown.operator), needed)
+        operator = _shown_verbatim(pushdown.operator)
+        self.operator = prune(place(operator), needed)
         require_equality(self.operator)
-        self.written = prune_as_written(pushdown.operator, needed)
-        self.columns = [pushdown.operator.column(name) for name in needed]
+        self.written = prune_as_written(operator, needed)
+        self.columns = [operator.column(name) for name in needed]
         short = {name: f"f{number}" for number, name in enumerate(needed)}
         outputs = tuple(
-            Output(name, pg_type.text, expression.over(lambda n: quoted(short[n])), pg_type.domain)
+            Output(
+                name,
+                pg_type.text,
+                expression.over(lambda n: quoted(short[n])),
+                pg_type.domain,
+                pg_type.collation,
+            )
             for (name, pg_type), expression in zip(types, shown, strict=True)
         )
         plain = {e.column: name for (name, _), e in zip(types, shown, strict=True) if e.column}
-        unique = unique_columns(pushdown.operator)
+        unique = unique_columns(operator)
         has_key = unique is not None and all(name in plain for name in unique)
         key = tuple(plain[name] for name in unique) if unique and has_key else None
         self._fields = tuple(Field(short[c.name], c.carrier) for c in self.columns)
@@ -67,3 +77,17 @@ class Rows(Shape):
         )
         result = Project(bound, named, tuple(column(c.name) for c in self.columns))
         return Program(reads, change_sql(result, end), self.target, inputs_of(bound))
+
+
+def _shown_verbatim(operator: Operator) -> Operator:
+    """The operator with numbers of window functions as PostgreSQL writes them: nothing compares them."""
+    if not isinstance(operator, Window):
+        return operator
+    calls = tuple(replace(call, column=_verbatim(call)) for call in operator.calls)
+    return replace(operator, child=_shown_verbatim(operator.child), calls=calls)
+
+
+def _verbatim(call: WindowCall) -> Column:
+    own = call.column
+    is_text = own.carrier == carrier_of(own.type)
+    return replace(own, carrier=verbatim(own.type)) if is_text else own

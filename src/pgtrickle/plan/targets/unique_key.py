@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pgtrickle.plan.operators import Filter, Join, Mark, Operator, Scan
+from pgtrickle.plan.rules import RULES
 
 
 def unique_columns(op: Operator) -> tuple[str, ...] | None:
@@ -20,7 +21,7 @@ def unique_columns(op: Operator) -> tuple[str, ...] | None:
     chosen = list(scans)
     for scan in reversed(scans):
         fewer = [other for other in chosen if other is not scan]
-        if fewer and _determined(fewer, scans, equal) == set(scans):
+        if fewer and _determined_scans(fewer, scans, equal) == set(scans):
             chosen = fewer
     return tuple(name for scan in chosen for name in _key(scan) or ())
 
@@ -28,8 +29,8 @@ def unique_columns(op: Operator) -> tuple[str, ...] | None:
 def _spine(op: Operator) -> Iterator[Operator]:
     """The operators whose rows are in the result; the right of a mark is only asked."""
     yield op
-    for child in op.children[:1] if isinstance(op, Mark) else op.children:
-        yield from _spine(child)
+    for way in RULES[type(op)].open_children(op):
+        yield from _spine(op.children[way.child])
 
 
 def _key(scan: Scan) -> tuple[str, ...] | None:
@@ -39,7 +40,7 @@ def _key(scan: Scan) -> tuple[str, ...] | None:
     return None
 
 
-def _determined(chosen: list[Scan], scans: list[Scan], equal: list[tuple[str, str]]) -> set[Scan]:
+def _determined_scans(chosen: list[Scan], scans: list[Scan], equal: list[tuple[str, str]]) -> set[Scan]:
     """The scans of which one row at most goes with a row of each of the chosen ones."""
     known = set(chosen)
     while True:

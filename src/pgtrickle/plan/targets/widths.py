@@ -21,15 +21,15 @@ _OWN: Final = 10
 def require_room(target: Target) -> None:
     """Refuse a target whose statements or tables would have too many columns."""
     columns = len(target.outputs)
-    if _entries(target) + _OWN > MAX_ENTRIES or _stored(target) + _OWN > MAX_COLUMNS:
+    if _entries(target) + _OWN > MAX_ENTRIES or _stored_columns(target) + _OWN > MAX_COLUMNS:
         raise UnsupportedQuery(
             f"the query has {columns} columns, too many for PostgreSQL to apply changes of in one statement",
-            hint="use refresh mode FULL or AUTO, or select fewer columns",
+            hint="use the mode AUTO or FULL, or select fewer columns",
         )
     if isinstance(target, MergedGroups | ReplacedGroups) and len(target.keys) > MAX_ARGUMENTS:
         raise UnsupportedQuery(
             f"the query groups by {len(target.keys)} columns; the limit is {MAX_ARGUMENTS}",
-            hint="use refresh mode FULL or AUTO, or group by fewer columns",
+            hint="use the mode AUTO or FULL, or group by fewer columns",
         )
 
 
@@ -51,7 +51,7 @@ def _entries(target: Target) -> int:
             assert_never(target)
 
 
-def _stored(target: Target) -> int:
+def _stored_columns(target: Target) -> int:
     """The most columns of the tables that are kept beside a stream table."""
     match target:
         case RowsTarget():

@@ -36,7 +36,7 @@ from pgtrickle.plan.passes.bind.propagation import Propagation
 from pgtrickle.plan.passes.bind.reads import Reads, inputs_of, reachable
 from pgtrickle.plan.passes.bind.region import is_region, with_leaves
 from pgtrickle.plan.passes.bind.semi_join_reduction import groups_at_top
-from pgtrickle.plan.properties import is_padded, reads_holding
+from pgtrickle.plan.properties import has_one_row, is_padded, reads_holding
 from pgtrickle.plan.reads import Read
 from pgtrickle.plan.rules import RULES
 from pgtrickle.plan.rules.needs import EVERYTHING, Need, Needs, needs_below
@@ -83,11 +83,11 @@ class Binding:
         return RULES[type(op)].bind(op, needs, self)
 
     def bind_region(self, op: Operator, needs: Needs) -> Operator:
-        """Inner joins that hang together, bound by propagating keys between their tables."""
+        """Connected inner joins, bound by propagating keys between their tables."""
         return with_leaves(op, iter(Propagation(self, op, needs).bind_leaves()))
 
     def is_region(self, op: Operator) -> bool:
-        """Whether inner joins hang together here."""
+        """Whether the operator is the top of connected inner joins."""
         return is_region(op)
 
     def read_scan(self, op: Scan, needs: Needs) -> Operator:
@@ -164,7 +164,8 @@ class Binding:
         """What opens the one group of an aggregate without keys, also below a projection."""
         while isinstance(op, Project):
             op = op.child
-        return self.touched_groups(op) if isinstance(op, Aggregate) and not op.keys else ()
+        is_grouped = RULES[type(op)].groups(op) is not None
+        return self.touched_groups(op) if is_grouped and has_one_row(op) else ()
 
 
 def _needs_from(bound: Operator, pairs: list[tuple[str, str]], *, is_null_safe: bool) -> Needs:

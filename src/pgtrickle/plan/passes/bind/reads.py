@@ -29,7 +29,7 @@ class Reads:
         change = self.add(_change(scan)) if scan.source.relation in self.changed else None
         rows: dict[Read, None] = {}
         for need in needs:
-            rows.update(dict.fromkeys(self._found(scan, need)))
+            rows.update(dict.fromkeys(self._reads_meeting(scan, need)))
         return Leaf(scan, change, tuple(rows))
 
     def with_all_reads(self, leaf: Leaf) -> Leaf:
@@ -44,7 +44,7 @@ class Reads:
             self.all.append(self._named[nameless])
         return self._named[nameless]
 
-    def _found(self, scan: Scan, need: Need) -> list[Read]:
+    def _reads_meeting(self, scan: Scan, need: Need) -> list[Read]:
         """The reads that give the needed rows; one more for keys that none has looked up yet."""
         known = self._rows.setdefault(scan, [])
         if need.providers is None:

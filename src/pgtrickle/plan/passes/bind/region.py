@@ -1,9 +1,9 @@
-"""Inner joins that hang together, as a graph: keys travel along its edges from table to table."""
+"""Connected inner joins, as a graph: keys travel along its edges from table to table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pgtrickle.plan.operators import Aggregate, Filter, Join, Operator, Scan
 from pgtrickle.plan.passes.bind.reads import is_indexed
@@ -54,21 +54,18 @@ def region_of(op: Operator) -> Region:
     """The region that an inner join is the top of."""
     leaves = tuple(_leaves(op))
     pairs = [pair for join in _joins(op) for pair in join.on]
-    return Region(leaves, tuple(_spanning(leaves, pairs)), tuple(_classes(pairs)))
+    return Region(leaves, tuple(_spanning_edges(leaves, pairs)), tuple(_classes(pairs)))
 
 
 def is_region(op: Operator) -> bool:
-    """Whether inner joins hang together here."""
+    """Whether the operator is the top of connected inner joins."""
     return isinstance(op, Join) or (isinstance(op, Filter) and is_region(op.child))
 
 
 def with_leaves(op: Operator, leaves: Iterator[Operator]) -> Operator:
     """The same joins over other leaves."""
-    if isinstance(op, Filter) and is_region(op):
-        return replace(op, child=with_leaves(op.child, leaves))
-    if isinstance(op, Join):
-        left = with_leaves(op.left, leaves)
-        return replace(op, left=left, right=with_leaves(op.right, leaves))
+    if is_region(op):
+        return op.with_children(tuple(with_leaves(child, leaves) for child in op.children))
     return next(leaves)
 
 
@@ -97,7 +94,7 @@ def _classes(pairs: list[tuple[str, str]]) -> list[frozenset[str]]:
     return groups
 
 
-def _spanning(leaves: tuple[Operator, ...], pairs: list[tuple[str, str]]) -> Iterator[Edge]:
+def _spanning_edges(leaves: tuple[Operator, ...], pairs: list[tuple[str, str]]) -> Iterator[Edge]:
     """The edges of a tree over all leaves, those with indexes first; without columns if need be."""
     owner = {name: number for number, leaf in enumerate(leaves) for name in leaf.names}
     between: dict[tuple[int, int], list[tuple[str, str]]] = {}

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pgtrickle.plan.operators import Aggregate, Distinct, Evaluated, Filter, Operator, Project
+from pgtrickle.plan.operators import Operator
 from pgtrickle.plan.properties import child_columns
+from pgtrickle.plan.rules import RULES
 
 
 def groups_at_top(op: Operator, pairs: list[tuple[str, str]]) -> tuple[Operator, Mapping[str, str]] | None:
@@ -19,9 +20,9 @@ def groups_at_top(op: Operator, pairs: list[tuple[str, str]]) -> tuple[Operator,
     The pairs are (column of the rows that join them, column of the tree). None if it does not end in groups.
     """
     paired = {ours: theirs for theirs, ours in pairs}
-    while isinstance(op, (Evaluated, Filter, Project)):
-        if isinstance(op, Project):
-            below = child_columns(op)
-            paired = {below[ours]: theirs for ours, theirs in paired.items() if ours in below}
-        op = op.child
-    return (op, paired) if isinstance(op, (Aggregate, Distinct)) else None
+    while (child := RULES[type(op)].group_child(op)) is not None:
+        below = child_columns(op)
+        paired = {below[ours]: theirs for ours, theirs in paired.items() if ours in below}
+        op = child
+    groups = RULES[type(op)].groups(op)
+    return (op, paired) if groups is not None and groups.is_row else None

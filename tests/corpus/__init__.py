@@ -1,0 +1,1 @@
+"""A corpus of queries in the manner of PostgreSQL's regression tests: every expression node, every clause."""
