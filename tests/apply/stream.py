@@ -13,6 +13,7 @@ import pyarrow as pa
 from pgtrickle.apply import (
     Applied,
     ArrayRows,
+    Destination,
     Rows,
     StagedRows,
     apply_changes,
@@ -61,6 +62,10 @@ class Stream:
             for o in self.target.outputs
         ]
 
+    @property
+    def destination(self) -> Destination:
+        return Destination(self.name, self.matches, STATE, self.target)
+
     def run(self, text: str, *parameters: object) -> list[Row]:
         cursor = self.connection.execute(text.encode(), parameters or None)
         return cursor.fetchall() if cursor.description else []
@@ -84,7 +89,7 @@ class Stream:
 
     def change(self, rows: Iterable[Sequence[Any]], rescanned: pa.Table | None = None) -> Applied:
         given, extrema = self.given(rows), None if rescanned is None else ArrayRows(rescanned)
-        return apply_changes(self.connection, self.name, self.matches, STATE, self.target, given, extrema)
+        return apply_changes(self.connection, self.destination, given, extrema)
 
     def to_rescan(self, rows: Iterable[Sequence[Any]]) -> pa.Table | None:
         assert isinstance(self.target, MergedGroups)
@@ -93,7 +98,7 @@ class Stream:
 
     def replace(self, rows: Iterable[Sequence[Any]]) -> Applied:
         assert not isinstance(self.target, FirstRows)
-        return replace_all(self.connection, self.name, self.matches, STATE, self.target, self.given(rows))
+        return replace_all(self.connection, self.destination, self.given(rows))
 
     def rows(self) -> Counter[str]:
         """The rows as text, each with its number of copies."""

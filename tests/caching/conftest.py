@@ -12,9 +12,9 @@ import pytest
 from pgtrickle.catalog.tables import find
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
-from pgtrickle.refresh.compiling import Compilation
+from pgtrickle.refresh.compilation import Compilation
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.preparing import prepared
+from pgtrickle.refresh.prepare import prepare
 from tests.fixtures.databases import TRICKLE, Database
 
 Sidecars = Callable[..., Engine]
@@ -82,7 +82,7 @@ def compiled_by(engine: Engine, name: str) -> Compilation:
     """What the engine makes of a stream table's query before it refreshes it."""
     with engine.connection() as connection:
         table = find(connection, name)
-    return prepared(engine, table.id)[1]
+    return prepare(engine, table.id).compilation
 
 
 def counted(engine: Engine, *names: str) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgtrickle.refresh.caching.codec import Unreadable, decoded, encoded
+from pgtrickle.refresh.caching.codec import Unreadable, decode, encode
 
 
 class Colour(Enum):
@@ -63,33 +63,33 @@ KEY = b"key"
 
 @given(tree=trees)
 def test_what_was_written_is_read(tree):
-    assert decoded(Tree, encoded(tree, KEY), KEY) == tree
+    assert decode(Tree, encode(tree, KEY), KEY) == tree
 
 
 @given(position=st.integers(min_value=0), flipped=st.integers(min_value=1, max_value=255))
 def test_any_changed_byte_is_noticed(position, flipped):
-    data = bytearray(encoded(ONE, KEY))
+    data = bytearray(encode(ONE, KEY))
     data[position % len(data)] ^= flipped
     with pytest.raises(Unreadable):
-        decoded(Tree, bytes(data), KEY)
+        decode(Tree, bytes(data), KEY)
 
 
 def test_every_torn_end_is_noticed():
-    data = encoded(ONE, KEY)
+    data = encode(ONE, KEY)
     for length in range(len(data)):
         with pytest.raises(Unreadable):
-            decoded(Tree, data[:length], KEY)
+            decode(Tree, data[:length], KEY)
 
 
 def test_another_key_does_not_open_it():
     with pytest.raises(Unreadable):
-        decoded(Tree, encoded(ONE, KEY), b"other")
+        decode(Tree, encode(ONE, KEY), b"other")
 
 
 def test_a_pickle_is_never_loaded():
     for data in (pickle.dumps(ONE), sealed(pickle.dumps(ONE), is_packed=False)):
         with pytest.raises(Unreadable):
-            decoded(Tree, data, KEY)
+            decode(Tree, data, KEY)
 
 
 @pytest.mark.parametrize(
@@ -112,27 +112,27 @@ def test_a_pickle_is_never_loaded():
 )
 def test_a_well_sealed_value_of_wrong_types_is_refused(rows):
     with pytest.raises(Unreadable):
-        decoded(Tree, sealed(json.dumps([rows, len(rows) - 1]).encode()), KEY)
+        decode(Tree, sealed(json.dumps([rows, len(rows) - 1]).encode()), KEY)
 
 
 def test_the_wrong_rows_above_differ_from_a_right_one_only_where_they_are_wrong():
     rows = [["Leaf", "b", None, "red"], ["Tree", True, ["a", 1], 0, None, []]]
-    read = decoded(Tree, sealed(json.dumps([rows, 1]).encode()), KEY)
+    read = decode(Tree, sealed(json.dumps([rows, 1]).encode()), KEY)
     assert read == Tree(True, ("a", 1), Leaf("b", None, Colour.RED), None, ())
 
 
 def test_what_unpacks_to_too_much_is_refused():
     with pytest.raises(Unreadable):
-        decoded(Tree, sealed(b"[" * (65 << 20)), KEY)
+        decode(Tree, sealed(b"[" * (65 << 20)), KEY)
 
 
 def test_a_value_that_is_not_plain_cannot_be_written():
     with pytest.raises(TypeError, match="float"):
-        encoded(Leaf("a", 1.5, Colour.RED), KEY)  # type: ignore[arg-type]
+        encode(Leaf("a", 1.5, Colour.RED), KEY)  # type: ignore[arg-type]
 
 
 def sealed(content: bytes, *, is_packed: bool = True) -> bytes:
     """Whatever content, under a digest that fits it."""
     body = zlib.compress(content) if is_packed else content
-    mark = encoded(ONE, KEY).split(b"\n", 1)[0] + b"\n"
+    mark = encode(ONE, KEY).split(b"\n", 1)[0] + b"\n"
     return mark + hashlib.sha256(len(KEY).to_bytes(8, "big") + KEY + body).digest() + body

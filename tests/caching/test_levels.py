@@ -10,7 +10,7 @@ import pytest
 
 from pgtrickle.catalog.compiled import prune_compiled
 from pgtrickle.plan.limits import QueryLimits
-from pgtrickle.refresh import compiling
+from pgtrickle.refresh import compilation
 from pgtrickle.refresh.caching import compilations
 from pgtrickle.refresh.engine import Engine
 from tests.caching.conftest import compiled_by, counted
@@ -24,11 +24,11 @@ IN_ANOTHER_PROCESS = """
 import sys
 from pgtrickle.catalog.tables import find
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.preparing import prepared
+from pgtrickle.refresh.prepare import prepare
 engine = Engine(sys.argv[1], lambda: None)
 with engine.connection() as connection:
     table = find(connection, sys.argv[2])
-prepared(engine, table.id)
+prepare(engine, table.id)
 print(engine.cache_counters()["compiles"], engine.cache_counters()["catalog_hits"])
 """
 
@@ -47,7 +47,7 @@ def nothing_is_compiled(monkeypatch) -> None:
         raise AssertionError("this query was compiled before")
 
     for name in ("canonical", "compile_query", "regenerate", "expression_types"):
-        monkeypatch.setattr(compiling, name, refuse)
+        monkeypatch.setattr(compilation, name, refuse)
     monkeypatch.setattr("sqlglot.parser.Parser.parse", refuse)
     monkeypatch.setattr("sqlglot.tokens.Tokenizer.tokenize", refuse)
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from pgtrickle.refresh.caching.saved import Recalled
+from pgtrickle.refresh.caching.saved import SavedFollowing
 from tests.caching.conftest import compiled_by, counted
 
 JOIN = (
@@ -36,7 +36,7 @@ def test_it_finds_the_same_rows_and_others_have_its_program_afterwards(
     assert counted(second.engine, "compiles") == (1,)
     compiled_by(second.engine, first.name)
     third = compiled_by(sidecar(), first.name)
-    assert isinstance(third.compiled, Recalled)
+    assert isinstance(third.compiled, SavedFollowing)
     relations = [source.relation for source in third.sources]
     for pair in combinations(relations, 2):
         third.compiled.program(frozenset(pair))

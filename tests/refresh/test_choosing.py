@@ -6,8 +6,8 @@ import pytest
 
 from pgtrickle.catalog.tables import find
 from pgtrickle.model.stream_table import Action
-from pgtrickle.refresh.costs import Costs
-from pgtrickle.refresh.predicting import Limits
+from pgtrickle.refresh.decide.cost_model import CostLimits
+from pgtrickle.refresh.decide.costs import Costs
 
 ROWS = 300
 QUERY = "select customer, count(*) as orders, max(amount) as most from orders group by customer"
@@ -22,7 +22,7 @@ def orders(source):
 @pytest.fixture
 def settled(engine):
     """An engine for which no table is too young for a choice, and no refresh too short."""
-    engine.costs = Costs(Limits(settles_seconds=0, worth_milliseconds=0, many_rows=10 * ROWS))
+    engine.costs = Costs(CostLimits(settles_seconds=0, worth_milliseconds=0, many_rows=10 * ROWS))
     return engine
 
 
@@ -112,7 +112,7 @@ def test_a_young_table_only_follows(orders, stream_table, engine, history):
 
 
 def test_full_is_tried_for_a_window_larger_than_the_sources(orders, stream_table, settled):
-    settled.costs = Costs(Limits(settles_seconds=0, many_rows=10))
+    settled.costs = Costs(CostLimits(settles_seconds=0, many_rows=10))
     sums = stream_table(QUERY)
     orders.change(*(f"update orders set amount = amount + {number}" for number in range(5)))
     outcome = sums.refresh()

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from pgtrickle.refresh.predicting import (
+from pgtrickle.refresh.decide.cost_model import (
     CLAMP,
     FOLLOW,
     LEAST_SAMPLES,
     RECENT,
     STALE_SECONDS,
     TRY_AGAIN_AFTER,
+    CostLimits,
     Experience,
-    Limits,
-    Sample,
+    RefreshSample,
     Strategy,
     choice,
     delta_time,
@@ -25,26 +25,26 @@ from pgtrickle.refresh.predicting import (
     may_try_full,
 )
 
-LIMITS = Limits()
+LIMITS = CostLimits()
 SEEDS = range(60)
 
 
-def delta(rows: int, milliseconds: float, at: float = 0.0) -> Sample:
-    return Sample(Strategy.DELTA, rows, milliseconds, at)
+def delta(rows: int, milliseconds: float, at: float = 0.0) -> RefreshSample:
+    return RefreshSample(Strategy.DELTA, rows, milliseconds, at)
 
 
-def load(milliseconds: float, rows: int = 0, at: float = 0.0, *, is_new_start: bool = False) -> Sample:
-    return Sample(Strategy.LOAD, rows, milliseconds, at, is_new_start)
+def load(milliseconds: float, rows: int = 0, at: float = 0.0, *, is_new_start: bool = False) -> RefreshSample:
+    return RefreshSample(Strategy.LOAD, rows, milliseconds, at, is_new_start)
 
 
-def having(*samples: Sample) -> Experience:
+def having(*samples: RefreshSample) -> Experience:
     known = Experience()
     for number, sample in enumerate(samples):
         known = known.after(replace(sample, at=sample.at or float(number)))
     return known
 
 
-def measured(rows: int, milliseconds: float, count: int = RECENT) -> list[Sample]:
+def measured(rows: int, milliseconds: float, count: int = RECENT) -> list[RefreshSample]:
     """Refreshes of one size, a little apart from each other."""
     return [delta(rows + n % 3, milliseconds * (1 + 0.01 * (n % 9))) for n in range(count)]
 
@@ -191,7 +191,7 @@ def played(
     for number in range(rounds):
         is_full = choice(known, 1_000, number * seconds, LIMITS).is_full
         took = (full_costs if is_full else delta_costs)(number) * draw.uniform(0.9, 1.1)
-        sample = Sample(Strategy.LOAD if is_full else Strategy.DELTA, 1_000, took, number * seconds)
+        sample = RefreshSample(Strategy.LOAD if is_full else Strategy.DELTA, 1_000, took, number * seconds)
         known = known.after(sample)
         chosen.append(is_full)
     return chosen
@@ -263,4 +263,4 @@ def test_the_full_time_is_the_median_of_the_last_three():
 
 def test_what_postgresql_recomputed_tells_nothing_of_spark():
     known = having(load(100, is_new_start=True))
-    assert known.after(Sample(Strategy.RECOMPUTE, 10, 5.0, 1.0)) == known
+    assert known.after(RefreshSample(Strategy.RECOMPUTE, 10, 5.0, 1.0)) == known

@@ -1,8 +1,13 @@
-"""From the rows of a delta program to a correct stream table, in the transaction that claimed it."""
+"""Applies the rows of a program to a stream table, in the transaction that claimed it."""
 
-from pgtrickle.apply.applying import apply_changes, replace_all, replace_from_query_staging
-from pgtrickle.apply.merging import groups_to_rescan
-from pgtrickle.apply.rows import ArrayRows, CarriedColumn, Rows, StagedRows, carried_columns
+from pgtrickle.apply.apply import (
+    Destination,
+    apply_changes,
+    replace_all,
+    replace_from_query_staging,
+)
+from pgtrickle.apply.merge import groups_to_rescan
+from pgtrickle.apply.result_rows import ArrayRows, CarriedColumn, Rows, StagedRows, carried_columns
 from pgtrickle.apply.storage import (
     create_query_staging,
     create_storage,
@@ -11,12 +16,14 @@ from pgtrickle.apply.storage import (
     staging_table,
     state_table,
 )
-from pgtrickle.apply.writing import Applied
+from pgtrickle.apply.stored_table import stored_table
+from pgtrickle.apply.write import Applied
 
 __all__ = [
     "Applied",
     "ArrayRows",
     "CarriedColumn",
+    "Destination",
     "Rows",
     "StagedRows",
     "apply_changes",
@@ -30,4 +37,5 @@ __all__ = [
     "replace_from_query_staging",
     "staging_table",
     "state_table",
+    "stored_table",
 ]

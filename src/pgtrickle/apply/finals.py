@@ -1,7 +1,7 @@
-"""Rows for the stream table, as each kind of target gives them.
+"""The rows that each kind of target adds to the stream table and removes from it.
 
-A target turns the rows from Spark into weighted output columns `o1 … on`; groups do it by way of
-their state, as final(after) − final(before).
+A target turns the rows from Spark into weighted output columns `o1 … on`. Groups do so through their
+state: final(after) − final(before).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pgtrickle.apply.composing import aliased, listed, numbered, trusted
+from pgtrickle.apply.compose import comma_list, numbered_names, trusted_sql, with_aliases
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.program import Output
@@ -18,10 +18,10 @@ from pgtrickle.postgres.connection import sql
 
 @dataclass(frozen=True, slots=True)
 class Finals:
-    """What a target adds to the statement that writes the stream table.
+    """The part of the writing statement that depends on the target.
 
-    `added` and `removed` select `o1 … on, weight`; `steps` are the common table expressions they
-    need; `problems` selects a text for each group that cannot be right.
+    `added` and `removed` select `o1 … on, weight`; `steps` are the common table expressions they need;
+    `problems` selects a text for each group that cannot be right.
     """
 
     steps: tuple[sql.Composable, ...]
@@ -31,26 +31,29 @@ class Finals:
     parameters: Mapping[str, object]
 
 
-def step(name: str, query: sql.Composable) -> sql.Composed:
-    """One common table expression: PostgreSQL computes it once where several others read it."""
-    return sql.SQL("{} as ({})").format(trusted(name), query)
+def cte(name: str, query: sql.Composable) -> sql.Composed:
+    """A common table expression; PostgreSQL computes it once if several others read it."""
+    return sql.SQL("{} as ({})").format(trusted_sql(name), query)
 
 
-def typed(value: sql.Composable, pg_type: str) -> sql.Composed:
-    """The value as a type; written so that a type may bring its collation along."""
-    return sql.SQL("({})::{}").format(value, trusted(pg_type))
+def cast_value(value: sql.Composable, pg_type: str) -> sql.Composed:
+    """A cast that allows a type with a collation."""
+    return sql.SQL("({})::{}").format(value, trusted_sql(pg_type))
 
 
 def outputs_of(
     outputs: Sequence[Output], having: str | None, scope: sql.Composable, weight: sql.Composable
 ) -> sql.Composed:
-    """The output columns and a weight over a scope whose columns have the names that outputs use."""
-    values = [typed(trusted(output.sql), output.pg_type) for output in outputs]
+    """The output columns and a weight, over a scope that has the columns which the outputs name."""
+    values = [cast_value(trusted_sql(output.sql), output.pg_type) for output in outputs]
     return sql.SQL("select {}, {} as weight from {} where {}").format(
-        listed(aliased(values, numbered("o", len(outputs)))), weight, scope, trusted(having or "true")
+        comma_list(with_aliases(values, numbered_names("o", len(outputs)))),
+        weight,
+        scope,
+        trusted_sql(having or "true"),
     )
 
 
-def restored(fields: Sequence[Field], alias: str) -> list[sql.SQL]:
-    """The fields of a carried relation as values of their PostgreSQL types."""
-    return [trusted(field.carrier.restore_sql(f"{alias}.{quoted(field.name)}")) for field in fields]
+def restored_values(fields: Sequence[Field], alias: str) -> list[sql.SQL]:
+    """The fields of a carried relation, converted back to their PostgreSQL types."""
+    return [trusted_sql(field.carrier.restore_sql(f"{alias}.{quoted(field.name)}")) for field in fields]

@@ -1,7 +1,7 @@
-"""The tables of our own beside a stream table: its groups' state, and the staging of its rows.
+"""The tables beside a stream table: the state of its groups, and the staging of its rows.
 
-State is looked up by a hash of the key. The hash is a function of the state's own, because whether
-PostgreSQL can hash a type is decided once, here: what it cannot hash is hashed as text.
+State is looked up by a hash of the key. Each state has its own hash function, because it is decided once,
+here, which types PostgreSQL can hash; all others are hashed as text.
 """
 
 from __future__ import annotations
@@ -9,12 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from pgtrickle.apply.composing import STATE_SCHEMA, identifier, listed, relation, trusted
+from pgtrickle.apply.compose import (
+    STATE_SCHEMA,
+    column_definition,
+    comma_list,
+    identifier,
+    relation,
+    trusted_sql,
+)
 from pgtrickle.apply.ordered_state import create_ordered_state
-from pgtrickle.apply.rows import carried_columns
+from pgtrickle.apply.result_rows import carried_columns
+from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import RelationName, quoted
 from pgtrickle.plan.program import FirstRows, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
 from pgtrickle.postgres.connection import Connection, sql
+
+_Column = tuple[str, str, str | None]
+"""The name, type and collation of a column."""
 
 _HASH_FUNCTION = sql.SQL("""
 do $body$
@@ -29,12 +40,15 @@ begin
             execute 'select hash_record_extended(row(null::' || part || '), 0)';
             parts := parts || ('$' || number);
         exception when undefined_function then
-            parts := parts || ('pgtrickle_internal.value_text($' || number || ')');
+            -- of a type outside of pg_catalog, equal values may have different texts
+            if position('.' in part) = 0 or right(part, 2) = '[]' then
+                parts := parts || ('pgtrickle_internal.value_text($' || number || ')');
+            end if;
         end;
     end loop;
     execute 'create or replace function ' || {name} || '(' || array_to_string({types}::text[], ', ')
         || ') returns bigint immutable parallel safe language sql return hash_record_extended(row('
-        || array_to_string(parts, ', ') || '), 0)';
+        || coalesce(nullif(array_to_string(parts, ', '), ''), 'true') || '), 0)';
 end $body$
 """)
 
@@ -44,38 +58,38 @@ begin
     lock table {table} in access exclusive mode nowait;
     truncate table {table};
 exception when lock_not_available then
-    null; -- a straggling task still writes; what it leaves belongs to no later run
+    null; -- a straggling task still writes; no later run reads what it leaves
 end $body$
 """)
 
 
 def state_table(state_id: int) -> RelationName:
-    """Where the groups of a stream table are kept."""
+    """The table that holds the groups of a stream table."""
     return RelationName(STATE_SCHEMA, f"state_{state_id}")
 
 
 def staging_table(state_id: int) -> RelationName:
-    """Where Spark's tasks copy the rows of a run to."""
+    """The table into which Spark's tasks copy the rows of a run."""
     return RelationName(STATE_SCHEMA, f"staging_{state_id}")
 
 
 def results_table(state_id: int) -> RelationName:
-    """Where Spark's tasks copy the rows of a run to whose transaction they cannot be part of."""
+    """The same for a run whose snapshot the tasks cannot share."""
     return RelationName(STATE_SCHEMA, f"results_{state_id}")
 
 
 def query_staging_table(state_id: int) -> RelationName:
-    """Where PostgreSQL puts the answer of the defining query when it evaluates that itself."""
+    """The table for the answer of the defining query, if PostgreSQL evaluates it."""
     return RelationName(STATE_SCHEMA, f"answer_{state_id}")
 
 
 def hash_function(state_id: int) -> RelationName:
-    """The function that gives the hash of a group's key."""
+    """The function that hashes the key of a group."""
     return RelationName(STATE_SCHEMA, f"hash_{state_id}")
 
 
 def create_storage(connection: Connection, state_id: int, target: Target) -> None:
-    """Create the state and staging tables of a target, unless they are there."""
+    """Create the state and staging tables of a target, unless they exist."""
     create_staging(connection, staging_table(state_id), target)
     match target:
         case RowsTarget():
@@ -84,19 +98,20 @@ def create_storage(connection: Connection, state_id: int, target: Target) -> Non
             create_ordered_state(connection, state_id, target)
             return
         case MergedGroups():
-            values = [(slot.name, slot.pg_type) for slot in target.slots]
-            columns = [(target.count, "bigint"), *values]
+            slots = [(slot.name, slot.pg_type, slot.change.carrier.collation) for slot in target.slots]
+            columns = [(target.count, "bigint", None), *slots]
         case ReplacedGroups():
-            columns = [(field.name, field.carrier.pg_type) for field in target.values]
+            columns = list(map(_declared, target.values))
         case _:
             assert_never(target)
-    keys = [(field.name, field.carrier.pg_type) for field in target.keys]
-    _create_state(connection, state_id, keys, columns)
+    _create_state(connection, state_id, list(map(_declared, target.keys)), columns)
 
 
 def create_staging(connection: Connection, table: RelationName, target: Target) -> None:
-    """Create a table for the rows of a target that tasks write, unless it is there."""
-    columns = listed(_column(column.name, column.sql_type) for column in carried_columns(target))
+    """Create a table for the rows that tasks write, unless it exists."""
+    columns = comma_list(
+        column_definition(column.name, column.sql_type) for column in carried_columns(target)
+    )
     connection.execute(
         sql.SQL(
             "create unlogged table if not exists {} (run bigint, part integer, attempt bigint, {})"
@@ -107,11 +122,11 @@ def create_staging(connection: Connection, table: RelationName, target: Target) 
 
 
 def create_query_staging(connection: Connection, state_id: int, columns: Iterable[Output]) -> RelationName:
-    """Create the table for the answer of the defining query, unless it is there."""
+    """Create the table for the answer of the defining query, unless it exists."""
     table = query_staging_table(state_id)
     connection.execute(
         sql.SQL("create unlogged table if not exists {} ({}) with (autovacuum_enabled = off)").format(
-            relation(table), listed(_column(column.name, column.pg_type) for column in columns)
+            relation(table), comma_list(column_definition(column.name, column.pg_type) for column in columns)
         ),
         {},
     )
@@ -119,35 +134,34 @@ def create_query_staging(connection: Connection, state_id: int, columns: Iterabl
 
 
 def empty_staging(connection: Connection, table: RelationName) -> None:
-    """Truncate a staging table if nobody uses it: deleting would leave its dead rows behind."""
+    """Truncate a staging table if nobody uses it; a DELETE would leave dead rows behind."""
     connection.execute(_EMPTY.format(table=relation(table)), {})
 
 
-def _create_state(
-    connection: Connection, state_id: int, keys: list[tuple[str, str]], values: list[tuple[str, str]]
-) -> None:
-    # room on each page lets an update of a group stay there, without touching the index
+def _declared(field: Field) -> _Column:
+    return field.name, field.carrier.pg_type, field.carrier.collation
+
+
+def _create_state(connection: Connection, state_id: int, keys: list[_Column], values: list[_Column]) -> None:
+    # free space on each page lets an update stay there, without touching the index
     connection.execute(
         sql.SQL("create table if not exists {} ({}) with (fillfactor = 80)").format(
-            relation(state_table(state_id)), listed(_column(*column) for column in (*keys, *values))
+            relation(state_table(state_id)),
+            comma_list(column_definition(*column) for column in (*keys, *values)),
         ),
         {},
     )
     if not keys:
         return
     function = hash_function(state_id)
-    types = sql.Literal([pg_type for _, pg_type in keys])
+    types = sql.Literal([pg_type for _, pg_type, _ in keys])
     connection.execute(_HASH_FUNCTION.format(types=types, name=sql.Literal(function.sql)))
     connection.execute(
         sql.SQL("create index if not exists {} on {} ({}({}))").format(
-            trusted(quoted(f"state_{state_id}_key")),
+            trusted_sql(quoted(f"state_{state_id}_key")),
             relation(state_table(state_id)),
             relation(function),
-            listed(identifier(name) for name, _ in keys),
+            comma_list(identifier(name) for name, *_ in keys),
         ),
         {},
     )
-
-
-def _column(name: str, pg_type: str) -> sql.Composed:
-    return sql.SQL("{} {}").format(identifier(name), trusted(pg_type))

@@ -1,1 +1,1 @@
-"""Choosing a window of changes and reading it, with the rows it touches, under one snapshot."""
+"""Reads windows of changes, and the rows they affect, in one snapshot."""

@@ -1,23 +1,31 @@
-"""Queries that PostgreSQL evaluates over the rows that a change can reach, at either end of the window."""
+"""Queries that PostgreSQL evaluates over the rows that a change affects, at both ends of the window."""
 
 from __future__ import annotations
 
-from pgtrickle.changes.keys import ALWAYS, NEVER, Keys, any_of, trusted
-from pgtrickle.changes.relations import CHANGE, Ends, among, carried, native, where, window
+from pgtrickle.changes.keys import ALWAYS, NEVER, LookupKeys, any_of, trusted_sql
+from pgtrickle.changes.relations import (
+    CHANGE,
+    Ends,
+    carried_list,
+    native_list,
+    where,
+    where_all,
+    window_query,
+)
 from pgtrickle.plan.reads import WEIGHT, Part, Read, Version
 from pgtrickle.postgres.connection import sql
 
 
-def answer_query(read: Read, ends: Ends, keys: Keys | None) -> sql.Composed:
-    """The query of an answer, over its parts as they are at the answer's version."""
+def answer_query(read: Read, ends: Ends, keys: LookupKeys | None) -> sql.Composed:
+    """The query of an answer, over its parts at the version of the answer."""
     assert read.query is not None
-    kept = among([any_of(read.lookups, keys) if read.lookups else ALWAYS])
+    kept = where_all([any_of(read.lookups, keys) if read.lookups else ALWAYS])
     if read.version in _COUNTS:
-        return _compared(read, ends, keys, kept)
-    heading = _heading(read, read.version, ends, keys)
-    # rows without columns would be none once they have travelled
-    listed = carried(read) if read.fields else sql.SQL("1::bigint as {}").format(sql.Identifier(WEIGHT))
-    return sql.SQL("{}select {} from ({}) as t{}").format(heading, listed, trusted(read.query), kept)
+        return _comparison_query(read, ends, keys, kept)
+    heading = _parts_clause(read, read.version, ends, keys)
+    # rows without columns would be lost on their way to Spark
+    listed = carried_list(read) if read.fields else sql.SQL("1::bigint as {}").format(sql.Identifier(WEIGHT))
+    return sql.SQL("{}select {} from ({}) as t{}").format(heading, listed, trusted_sql(read.query), kept)
 
 
 _COUNTS = {
@@ -26,16 +34,16 @@ _COUNTS = {
         "least(count(*) filter (where t.{end} > 0), count(*) filter (where t.{end} < 0))"
     ),
 }
-"""How often a row counts that comes once for each time it is there: with 1 now, with -1 before."""
+"""The weight of a row that occurs with 1 for each copy now, and with -1 for each copy before."""
 
 
-def _compared(read: Read, ends: Ends, keys: Keys | None, kept: sql.Composable) -> sql.Composed:
-    """Both ends against each other, in the form in which values travel."""
+def _comparison_query(read: Read, ends: Ends, keys: LookupKeys | None, kept: sql.Composable) -> sql.Composed:
+    """Compares both ends, by the carried form of the values."""
     assert read.query is not None
     weight = _COUNTS[read.version].format(end=CHANGE)
     both = [
         sql.SQL("select t.*, {} as {} from ({}select * from ({}) as t) as t").format(
-            sql.Literal(sign), CHANGE, _heading(read, version, ends, keys), trusted(read.query)
+            sql.Literal(sign), CHANGE, _parts_clause(read, version, ends, keys), trusted_sql(read.query)
         )
         for sign, version in ((1, Version.NOW), (-1, Version.BEFORE))
     ]
@@ -43,7 +51,7 @@ def _compared(read: Read, ends: Ends, keys: Keys | None, kept: sql.Composable) -
         "select {fields}, {weight} as {name} from ({both}) as t{kept}"
         " group by {positions} having {weight} <> 0"
     ).format(
-        fields=carried(read),
+        fields=carried_list(read),
         weight=weight,
         name=sql.Identifier(WEIGHT),
         both=sql.SQL(" union all ").join(both),
@@ -52,65 +60,65 @@ def _compared(read: Read, ends: Ends, keys: Keys | None, kept: sql.Composable) -
     )
 
 
-def _heading(read: Read, version: Version, ends: Ends, keys: Keys | None) -> sql.Composable:
-    """The parts of an answer under their names."""
+def _parts_clause(read: Read, version: Version, ends: Ends, keys: LookupKeys | None) -> sql.Composable:
+    """The parts of an answer, as common table expressions."""
     parts = [
         sql.SQL("{} as {}({})").format(
-            trusted(part.name), _kept(part, version), _part(part, version, ends, keys)
+            trusted_sql(part.name), _materialization(part, version), _part(part, version, ends, keys)
         )
         for part in read.parts
     ]
     return sql.SQL("with {} ").format(sql.SQL(", ").join(parts)) if parts else sql.SQL("")
 
 
-def _kept(part: Part, version: Version) -> sql.SQL:
-    """What a recursion reads in each of its steps is put together once; a table as it is has indexes."""
+def _materialization(part: Part, version: Version) -> sql.SQL:
+    """MATERIALIZED for a computed part that a recursion reads in each step; a plain table has indexes."""
     is_made = version is Version.BEFORE and part.change is not None
     return sql.SQL("materialized ") if part.is_recursed and is_made else sql.SQL("")
 
 
-def is_empty_answer(read: Read, keys: Keys) -> bool:
-    """Whether none of the parts has a row."""
-    return all(_reached(part, keys) is NEVER and _has_no_change(part, keys) for part in read.parts)
+def is_empty_answer(read: Read, keys: LookupKeys) -> bool:
+    """Whether all parts are empty."""
+    return all(_reach_condition(part, keys) is NEVER and _has_no_change(part, keys) for part in read.parts)
 
 
-def _has_no_change(part: Part, keys: Keys) -> bool:
+def _has_no_change(part: Part, keys: LookupKeys) -> bool:
     if part.change is None:
         return True
     change = keys.tables.get(part.change.name)
     return change is not None and not change.num_rows
 
 
-def _reached(part: Part, keys: Keys | None) -> sql.Composable:
+def _reach_condition(part: Part, keys: LookupKeys | None) -> sql.Composable:
     if not part.is_reached:
         return NEVER if keys is not None else ALWAYS
     return any_of(part.rows.lookups, keys) if part.rows.lookups else ALWAYS
 
 
-def _part(part: Part, version: Version, ends: Ends, keys: Keys | None) -> sql.Composed:
-    """The reached rows and the change, as a plain bag."""
-    reached = _reached(part, keys)
+def _part(part: Part, version: Version, ends: Ends, keys: LookupKeys | None) -> sql.Composed:
+    """The affected rows and the change, as plain rows."""
+    reached = _reach_condition(part, keys)
     assert part.rows.source is not None
     source = sql.Identifier(part.rows.source.table.schema, part.rows.source.table.name)
     rows = sql.SQL("select {} from {} as t{}").format(
-        native(part.rows), source, where(part.rows, [reached], ends.now)
+        native_list(part.rows), source, where(part.rows, [reached], ends.now)
     )
     if part.change is None:
         return rows
     if version is Version.NOW:
         if reached is ALWAYS:
             return rows
-        beyond = sql.SQL("({}) is not true").format(reached)
-        return sql.SQL("{} union all {}").format(rows, _moved(part.rows, ends, ">", [beyond]))
-    gone = _moved(part.rows, ends, "<", [])
+        others = sql.SQL("({}) is not true").format(reached)
+        return sql.SQL("{} union all {}").format(rows, _moved_rows(part.rows, ends, ">", [others]))
+    deleted = _moved_rows(part.rows, ends, "<", [])
     if reached is NEVER:
-        return gone
-    inserted = _moved(part.rows, ends, ">", [reached])
-    return sql.SQL("(({}) except all ({})) union all ({})").format(rows, inserted, gone)
+        return deleted
+    inserted = _moved_rows(part.rows, ends, ">", [reached])
+    return sql.SQL("(({}) except all ({})) union all ({})").format(rows, inserted, deleted)
 
 
-def _moved(read: Read, ends: Ends, sign: str, conditions: list[sql.Composable]) -> sql.Composed:
-    """Rows that the window brought (above zero) or took (below), as often as it did."""
+def _moved_rows(read: Read, ends: Ends, sign: str, conditions: list[sql.Composable]) -> sql.Composed:
+    """The rows that the window inserted (`sign` is >) or deleted (<), once for each copy."""
     names = sql.SQL(", ").join(sql.SQL("c.{}").format(sql.Identifier(field.name)) for field in read.fields)
     positions = sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(len(read.fields)))
     return sql.SQL(
@@ -118,10 +126,10 @@ def _moved(read: Read, ends: Ends, sign: str, conditions: list[sql.Composable]) 
         " group by {positions} having sum(t.{change}) {sign} 0) as c, generate_series(1, c.{change})"
     ).format(
         names=names,
-        fields=native(read),
+        fields=native_list(read),
         change=CHANGE,
-        window=window(read, ends),
-        where=among(conditions),
+        window=window_query(read, ends),
+        where=where_all(conditions),
         positions=positions,
-        sign=trusted(sign),
+        sign=trusted_sql(sign),
     )

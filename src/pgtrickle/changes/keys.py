@@ -1,4 +1,4 @@
-"""Keys found in one read, as conditions for the next."""
+"""Turns keys from one read into conditions for the next."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from pgtrickle.plan.reads import Lookup
 from pgtrickle.postgres.connection import sql
 
 MANY = 100_000
-"""With more keys than this a lookup asks more of PostgreSQL than a scan does."""
+"""With more keys than this a lookup costs PostgreSQL more than a scan."""
 MANY_BYTES = 4 << 20
-"""The text of a statement holds the keys, so they must not be long either."""
+"""The keys are part of the statement, so they must not be long either."""
 
 _NATIVE: Mapping[SparkType, str] = {
     BOOLEAN: "boolean",
@@ -39,8 +39,8 @@ _NATIVE: Mapping[SparkType, str] = {
 }
 
 
-def trusted(text: str) -> sql.SQL:
-    """SQL that our compiler wrote, from quoted names."""
+def trusted_sql(text: str) -> sql.SQL:
+    """SQL that our compiler wrote from quoted names."""
     return sql.SQL(cast(Any, text))
 
 
@@ -49,10 +49,10 @@ NEVER = sql.SQL("false")
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
-    """A read that nobody has carried out: PostgreSQL finds its keys by this query, in the same snapshot.
+class KeyQuery:
+    """The query of a read that was not carried out: PostgreSQL finds its keys by it, in the same snapshot.
 
-    `size` counts the reads in it, since the text of a read holds the texts of those that give it keys.
+    `size` counts the reads in it, because the query of a read contains those of the reads that give it keys.
     """
 
     query: sql.Composable
@@ -60,16 +60,16 @@ class Inner:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """Where the keys of lookups come from: from `tables`, from `queries`, or from nowhere.
+class LookupKeys:
+    """Where the keys of lookups come from: `tables` in memory, or `queries`.
 
-    Where nobody has the keys, every row is found: reads may always find more rows than they must. What a
-    lookup finds is the same for every read, since rows that one read finds are left out by the next. So
-    PostgreSQL is not asked for the keys of those that are `marked`: as marks, they would cost too much.
+    A lookup without keys finds every row: a read may always find more rows than necessary. A lookup must find
+    the same rows for every read, because a later read leaves out what an earlier one found. So PostgreSQL is
+    never asked for the keys of `marked` lookups: it would be too expensive to mark rows that way.
     """
 
     tables: Mapping[str, pa.Table]
-    queries: Mapping[str, Inner] = field(default_factory=dict)
+    queries: Mapping[str, KeyQuery] = field(default_factory=dict)
     marked: frozenset[Lookup] = frozenset()
 
     def are_held(self, lookup: Lookup) -> bool:
@@ -77,27 +77,27 @@ class Keys:
         return all(provider.read in self.tables for provider in lookup.providers)
 
     def are_asked(self, lookup: Lookup) -> bool:
-        """Whether PostgreSQL can find the keys that are not in memory."""
+        """Whether a query can find the keys that are not in memory."""
         is_plain = not lookup.is_null_safe and lookup not in self.marked
         return is_plain and all(p.read in self.tables or p.read in self.queries for p in lookup.providers)
 
 
-def any_of(lookups: tuple[Lookup, ...], keys: Keys | None) -> sql.Composable:
-    """The condition that one of the lookups finds a row of the alias `t`; without keys all do."""
+def any_of(lookups: tuple[Lookup, ...], keys: LookupKeys | None) -> sql.Composable:
+    """The condition that one of the lookups finds a row of the alias `t`; always true without keys."""
     if keys is None:
         return ALWAYS
     used = [lookup for lookup in lookups if has_keys(lookup, keys)]
     if not all(map(keys.are_held, used)):
-        # only a condition that stands alone becomes a join: in another one, each row would search a list
-        return _asked(used[0], keys) if len(used) == 1 and keys.are_asked(used[0]) else ALWAYS
+        # PostgreSQL plans only a single IN as a join; inside an OR, every row would search a list
+        return _asked_condition(used[0], keys) if len(used) == 1 and keys.are_asked(used[0]) else ALWAYS
     found = [_condition(lookup, keys.tables) for lookup in used]
     if ALWAYS in found:
         return ALWAYS
     return sql.SQL("({})").format(sql.SQL(" or ").join(found)) if found else NEVER
 
 
-def has_keys(lookup: Lookup, keys: Keys) -> bool:
-    """Whether the providers may have any row at all."""
+def has_keys(lookup: Lookup, keys: LookupKeys) -> bool:
+    """Whether the providers may have any rows."""
     held = [keys.tables[p.read] for p in lookup.providers if p.read in keys.tables]
     return len(held) < len(lookup.providers) or any(table.num_rows for table in held)
 
@@ -108,21 +108,25 @@ def are_many(lookup: Lookup, tables: Mapping[str, pa.Table]) -> bool:
     return sum(len(c) for c in columns) > MANY or sum(c.nbytes for c in columns) > MANY_BYTES
 
 
-def _asked(lookup: Lookup, keys: Keys) -> sql.Composable:
+def _asked_condition(lookup: Lookup, keys: LookupKeys) -> sql.Composable:
     """The lookup as a condition whose keys PostgreSQL finds.
 
-    Each column stands alone here too: then PostgreSQL joins, whatever the number of keys.
+    Each column has a condition of its own, so that PostgreSQL can join for any number of keys.
     """
     parts = [
-        sql.SQL("({}) in ({})").format(trusted(lookup.columns[position]), sql.SQL(" union all ").join(found))
-        for position in range(len(lookup.keys))
+        sql.SQL("({}) {} any ({})").format(
+            trusted_sql(lookup.columns[position]),
+            trusted_sql(key.carrier.equals),
+            sql.SQL(" union all ").join(found),
+        )
+        for position, key in enumerate(lookup.keys)
         if (found := _key_queries(lookup, position, keys))
     ]
     return sql.SQL(" and ").join(parts) if parts else ALWAYS
 
 
-def _key_queries(lookup: Lookup, position: int, keys: Keys) -> list[sql.Composable]:
-    """For each provider the query of its keys; none if the keys in memory are too many for a text."""
+def _key_queries(lookup: Lookup, position: int, keys: LookupKeys) -> list[sql.Composable]:
+    """For each provider the query of its keys; none if the keys in memory are too many for a statement."""
     key = lookup.keys[position]
     if key.carrier.pg_type.endswith("[]"):
         return []
@@ -131,7 +135,7 @@ def _key_queries(lookup: Lookup, position: int, keys: Keys) -> list[sql.Composab
     values = _values(held, position, keys.tables)
     if values is None:
         return []
-    value = trusted(key.carrier.restore_sql("k.key"))
+    value = trusted_sql(key.carrier.restore_sql("k.key"))
     found: list[sql.Composable] = [
         sql.SQL("select {} from (select k.{} as key from ({}) as k) as k").format(
             value, sql.Identifier(provider.fields[position]), keys.queries[provider.read].query
@@ -144,24 +148,24 @@ def _key_queries(lookup: Lookup, position: int, keys: Keys) -> list[sql.Composab
 
 
 def _condition(lookup: Lookup, tables: Mapping[str, pa.Table]) -> sql.Composable:
-    """The lookup as a condition; always true where there are too many keys for one.
+    """The lookup as a condition; always true if there are too many keys.
 
-    Several columns are restricted one by one: a superset of the pairs, which is enough, and a
-    condition that PostgreSQL can push into a subquery and answer from an index.
+    Each column is restricted by itself. That finds a superset of the rows, which is enough, by a condition
+    that PostgreSQL can push into a subquery and answer from an index.
     """
     parts = []
     for position, key in enumerate(lookup.keys):
         values = _values(lookup, position, tables)
         if values is None:
             continue
-        parts.append(_among(trusted(lookup.columns[position]), key, values, lookup.is_null_safe))
+        parts.append(_among(trusted_sql(lookup.columns[position]), key, values, lookup.is_null_safe))
     if not parts:
         return ALWAYS
     return parts[0] if len(parts) == 1 else sql.SQL("({})").format(sql.SQL(" and ").join(parts))
 
 
 def _values(lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> list[Any] | None:
-    """The distinct keys; None if they are too many, or too long, for a condition."""
+    """The distinct keys; None if they are too many or too long for a condition."""
     distinct: dict[Any, None] = {}
     size = 0
     for provider in lookup.providers:
@@ -176,10 +180,10 @@ def _values(lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> li
 def _among(column: sql.Composable, key: Field, values: list[Any], is_null_safe: bool) -> sql.Composable:
     column = sql.SQL("({})").format(column)
     if key.carrier.input_type is not None:
-        # a domain over an enum or a range has no operator with its base; an index is found all the same
-        column = sql.SQL("({}::{})").format(column, trusted(key.carrier.input_type))
+        # operators of enums and ranges do not take domains; an index can still be used
+        column = sql.SQL("({}::{})").format(column, trusted_sql(key.carrier.input_type))
     present = [value for value in values if value is not None]
-    found = sql.SQL("{} = any({})").format(column, _array(key, present))
+    found = sql.SQL("{} {} any({})").format(column, trusted_sql(key.carrier.equals), _array(key, present))
     if key.carrier.pg_type.endswith("[]"):
         found = _one_of(column, key.carrier.pg_type, present)
     if is_null_safe and len(present) < len(values):
@@ -188,26 +192,26 @@ def _among(column: sql.Composable, key: Field, values: list[Any], is_null_safe: 
 
 
 def _one_of(column: sql.Composable, pg_type: str, values: list[Any]) -> sql.Composed:
-    """The condition for keys that are arrays themselves: PostgreSQL has no array of arrays."""
-    keys = [sql.SQL("{}::{}").format(sql.Literal(value), trusted(pg_type)) for value in values]
-    never = sql.SQL("null::{}").format(trusted(pg_type))
+    """The condition for keys that are arrays: PostgreSQL has no arrays of arrays."""
+    keys = [sql.SQL("{}::{}").format(sql.Literal(value), trusted_sql(pg_type)) for value in values]
+    never = sql.SQL("null::{}").format(trusted_sql(pg_type))
     return sql.SQL("{} in ({})").format(column, sql.SQL(", ").join(keys or [never]))
 
 
 def _array(key: Field, values: list[Any]) -> sql.Composable:
-    """The keys as an array of the column's own type, as a constant wherever that is possible."""
+    """The keys as an array of the type of the column, as a constant if possible."""
     carrier = key.carrier
     if carrier.carry == "({})":
-        return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted(_NATIVE[carrier.form]))
+        return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted_sql(_NATIVE[carrier.form]))
     if isinstance(carrier.form, DecimalType):
         return sql.SQL("{}::numeric[]").format(sql.Literal([str(value) for value in values]))
     if carrier.carry == TEXT:
         is_text = carrier.pg_type.startswith(("text", "character varying"))
         return sql.SQL("{}::{}[]").format(
-            sql.Literal(values), trusted("text" if is_text else carrier.pg_type)
+            sql.Literal(values), trusted_sql("text" if is_text else carrier.pg_type)
         )
     if carrier.input_type is not None:
-        return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted(carrier.input_type))
+        return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted_sql(carrier.input_type))
     return sql.SQL("array(select {} from unnest({}::{}[]) as k(key))").format(
-        trusted(carrier.restore_sql("k.key")), sql.Literal(values), trusted(carrier.form.postgres)
+        trusted_sql(carrier.restore_sql("k.key")), sql.Literal(values), trusted_sql(carrier.form.postgres)
     )

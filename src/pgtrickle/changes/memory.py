@@ -1,7 +1,7 @@
-"""How much of what it reads the driver may hold, counted while the rows arrive.
+"""Limits how many rows the driver holds, counted while they arrive.
 
-All refreshes of a process share one limit. A refresh that would pass it gives back what it read last and
-goes on elsewhere: in Spark's tasks, which read and write in portions.
+All refreshes of a process share one limit. A refresh that would exceed it drops its last read and continues
+in Spark's tasks, which read and write in portions.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Final, Self
 import pyarrow as pa
 
 SHARE: Final = 8
-"""The default limit is this part of the heap of Spark's driver: a row is copied several times on its way."""
+"""The default limit is this part of the heap of Spark's driver: each row is copied several times."""
 LEAST: Final = 16 << 20
 MOST: Final = 1 << 30
-"""A refresh never holds more than this: a column of texts has no more than two gigabytes."""
+"""A refresh never holds more than this: a text column has at most two gigabytes."""
 FREE: Final = 1 << 20
-"""A refresh may hold this much, whatever others hold."""
+"""A refresh may always hold this much."""
 PER_VALUE: Final = 16
-"""What a value costs beside its bytes, once Spark has made a row of it."""
+"""The overhead of a value in a row of Spark, in bytes."""
 
 
 Batches = Generator[pa.RecordBatch, None, None]
@@ -39,22 +39,22 @@ class Memory:
 
     limit: Callable[[], int]
     peak: int = 0
-    """The most that was ever held."""
+    """The most bytes that were held so far."""
     _held: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def share(self) -> int:
-        """How many bytes one refresh may hold: a large one leaves room for the others."""
+        """How many bytes one refresh may hold; a large one leaves room for others."""
         return min(MOST, self.limit() // 2)
 
     @property
     def held(self) -> int:
-        """How many bytes all refreshes hold at the moment."""
+        """How many bytes all refreshes hold now."""
         return self._held
 
     def holding(self, *, max_rows: int | None = None) -> Holding:
-        """The part of one refresh; with `max_rows` it may not hold more rows than that either."""
+        """The part of one refresh, with a limit on its rows too if `max_rows` is given."""
         return Holding(self, max_rows)
 
     def _take(self, size: int, own: int) -> None:
@@ -72,7 +72,7 @@ class Memory:
 
 @dataclass(slots=True)
 class Holding:
-    """What one refresh holds; everything is given back at the end."""
+    """What one refresh holds; released at the end."""
 
     memory: Memory
     max_rows: int | None = None
@@ -80,9 +80,9 @@ class Holding:
     size: int = 0
 
     def add(self, part: pa.RecordBatch | pa.Table, values: int | None = None) -> None:
-        """Count rows that have arrived; raise if they are too many.
+        """Count rows that have arrived; raise TooMuch if they are too many.
 
-        `values` is how many of the columns of a row matter, where not all do.
+        `values` is the number of columns that count, if not all do.
         """
         rows = self.rows + part.num_rows
         if self.max_rows is not None and rows > self.max_rows:
@@ -92,11 +92,11 @@ class Holding:
         self.rows, self.size = rows, self.size + size
 
     def table(self, batches: Batches, schema: pa.Schema, values: int | None = None) -> pa.Table:
-        """The batches as a table, each counted as it comes; if they are too many, none is held."""
+        """The batches as a table, counted as they arrive; if they are too many, none is held."""
         rows, size = self.rows, self.size
         found = []
         try:
-            # a COPY that is given up must be ended before anything else is asked on its connection
+            # a COPY that is broken off must end before its connection can be used again
             with closing(batches):
                 for batch in batches:
                     self.add(batch, values)
@@ -108,12 +108,12 @@ class Holding:
 
     @property
     def left(self) -> int:
-        """How many bytes this refresh may still take."""
+        """How many more bytes this refresh may hold."""
         free = self.memory.limit() - self.memory.held
         return max(FREE, min(self.memory.share - self.size, free))
 
     def release(self) -> None:
-        """Give everything back."""
+        """Release everything."""
         self._shrink(0, 0)
 
     def _shrink(self, rows: int, size: int) -> None:
@@ -130,12 +130,12 @@ class Holding:
 
 
 def cost(part: pa.RecordBatch | pa.Table, values: int | None = None) -> int:
-    """What rows take in memory, in Arrow's form and as rows of Spark's."""
+    """The memory that rows take as Arrow data and as rows of Spark."""
     width: int = part.num_columns if values is None else values
     size: int = part.nbytes
     return size + PER_VALUE * width * int(part.num_rows)
 
 
 def megabytes(size: int) -> str:
-    """A size for people to read."""
+    """A size in megabytes, as text."""
     return f"{size / (1 << 20):,.0f} MB"

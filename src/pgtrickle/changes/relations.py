@@ -1,4 +1,4 @@
-"""What a read selects from: a source, or its window of changes."""
+"""What a read selects from: a source, or its window of changes, with the clock at either end."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from pgtrickle.changes.keys import ALWAYS, trusted
-from pgtrickle.changes.window import buffers, within
+from pgtrickle.changes.keys import ALWAYS, trusted_sql
+from pgtrickle.changes.source_window import buffers, unseen_by
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceColumn
 from pgtrickle.plan.expressions.clock import CLOCK
@@ -15,53 +15,55 @@ from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.connection import sql
 
 CHANGE = sql.Identifier("weight of the change")
-"""A name that no column of a source is likely to have: a source may have a column `weight`."""
+"""A name that hardly any source has: many have a column `weight`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The two ends of a window: each source's old frontier, and the clock then and now."""
+    """Both ends of a window: the old frontier of each source, and the clock before and now."""
 
     frontier: Callable[[Source], Frontier]
     before: datetime | None
     now: datetime
 
 
-def carried(read: Read) -> sql.Composed:
-    """The select list of a read, each value in the form in which it travels."""
+def carried_list(read: Read) -> sql.Composed:
+    """The select list of a read, with each value in its carried form."""
     return sql.SQL(", ").join(
-        sql.SQL("{} as {}").format(trusted(field.carrier.carry_sql(expression)), sql.Identifier(field.name))
+        sql.SQL("{} as {}").format(
+            trusted_sql(field.carrier.carry_sql(expression)), sql.Identifier(field.name)
+        )
         for field, expression in zip(read.fields, read.expressions, strict=True)
     )
 
 
-def native(read: Read) -> sql.Composed:
-    """The select list of a read, each value as PostgreSQL has it."""
+def native_list(read: Read) -> sql.Composed:
+    """The select list of a read, with each value in its PostgreSQL type."""
     return sql.SQL(", ").join(
-        sql.SQL("{} as {}").format(trusted(expression), sql.Identifier(field.name))
+        sql.SQL("{} as {}").format(trusted_sql(expression), sql.Identifier(field.name))
         for field, expression in zip(read.fields, read.expressions, strict=True)
     )
 
 
-def window(read: Read, ends: Ends) -> sql.Composed:
-    """The change rows that satisfy the read's condition, under the source's own column names."""
+def window_query(read: Read, ends: Ends) -> sql.Composed:
+    """The change rows that satisfy the condition of the read, under the column names of the source."""
     moved = sql.SQL("select * from ({}) as t{}").format(
-        captured(read, ends, read.uses), where(read, [], ends.before)
+        captured_rows(read, ends, read.uses), where(read, [], ends.before)
     )
     if not read.follows_clock:
         return moved
-    return sql.SQL(" union all ").join([moved, *_crossed(read, ends)])
+    return sql.SQL(" union all ").join([moved, *_clock_crossings(read, ends)])
 
 
-def _crossed(read: Read, ends: Ends) -> list[sql.Composed]:
-    """Rows that the clock alone lets in or out: the condition holds at one end only.
+def _clock_crossings(read: Read, ends: Ends) -> list[sql.Composed]:
+    """The rows whose condition holds at one end only because the clock moved.
 
     Δ(σ T) = σ@now T − σ@before T + σ@before ΔT
     """
     assert read.source is not None
     assert read.condition is not None
     used = [sql.Identifier(column.name) for column in read.source.columns if column.name in read.uses]
-    then, now = (_timed(read.condition, clock) for clock in (ends.before, ends.now))
+    then, now = (_at_time(read.condition, clock) for clock in (ends.before, ends.now))
     table = sql.Identifier(read.source.table.schema, read.source.table.name)
     return [
         sql.SQL("select {}, {} as {} from {} as t where ({}) and not coalesce({}, false)").format(
@@ -71,36 +73,36 @@ def _crossed(read: Read, ends: Ends) -> list[sql.Composed]:
     ]
 
 
-def _timed(condition: str, clock: datetime | None) -> sql.SQL:
-    """The condition with the time in the place of the clock's sign."""
+def _at_time(condition: str, clock: datetime | None) -> sql.SQL:
+    """The condition at a time, which replaces the placeholder of the clock."""
     moment = "null" if clock is None else f"'{clock.isoformat()}'::timestamptz"
-    return trusted(condition.replace(CLOCK, moment))
+    return trusted_sql(condition.replace(CLOCK, moment))
 
 
-def captured(read: Read, ends: Ends, uses: Collection[str]) -> sql.Composed:
-    """The change rows of a read's source under its own column names, both buffers together."""
+def captured_rows(read: Read, ends: Ends, uses: Collection[str]) -> sql.Composed:
+    """The change rows of the source from both buffers, under the column names of the source."""
     assert read.source is not None
     used = [column for column in read.source.columns if column.name in uses]
     columns = [
-        sql.SQL("{} as {}").format(_declared(read.source, column), sql.Identifier(column.name))
+        sql.SQL("{} as {}").format(_declared_value(read.source, column), sql.Identifier(column.name))
         for column in used
     ]
     arms = [
         sql.SQL("select {} from {} where {}").format(
             sql.SQL(", ").join([*columns, sql.SQL("weight as {}").format(CHANGE)]),
             sql.Identifier(b.schema, b.name),
-            within(ends.frontier(read.source)),
+            unseen_by(ends.frontier(read.source)),
         )
         for b in buffers(read.source.relation)
     ]
     return sql.SQL(" union all ").join(arms)
 
 
-def _declared(source: Source, column: SourceColumn) -> sql.Composable:
-    """A column of a change row as the source declares it.
+def _declared_value(source: Source, column: SourceColumn) -> sql.Composable:
+    """A column of a change row as the type that the source declares.
 
-    Buffers keep what lies below a domain. Which function is meant may depend on the domain, so it is given
-    back; a null is not cast, because a domain that allows none would refuse the row of a TRUNCATE.
+    Buffers store base types. Overloaded functions may depend on the domain, so it is restored. A null is not
+    cast: a NOT NULL domain would refuse the row of a TRUNCATE.
     """
     value = sql.Identifier(f"c{column.number}")
     if column.type.domain is None or source.copy:
@@ -111,19 +113,19 @@ def _declared(source: Source, column: SourceColumn) -> sql.Composable:
         value=value,
         table=sql.Identifier(source.name.schema, source.name.name),
         name=sql.Identifier(column.name),
-        domain=trusted(column.type.domain),
+        domain=trusted_sql(column.type.domain),
     )
 
 
 def where(read: Read, conditions: list[sql.Composable], clock: datetime | None) -> sql.Composable:
-    """The condition of the read's scan at a time, and these."""
+    """The WHERE clause of the condition of the read at a time, and of these conditions."""
     own: list[sql.Composable] = []
     if read.condition:
-        own.append(sql.SQL("({})").format(_timed(read.condition, clock)))
-    return among([*own, *conditions])
+        own.append(sql.SQL("({})").format(_at_time(read.condition, clock)))
+    return where_all([*own, *conditions])
 
 
-def among(conditions: list[sql.Composable]) -> sql.Composable:
-    """The WHERE clause of conditions that must all hold."""
+def where_all(conditions: list[sql.Composable]) -> sql.Composable:
+    """The WHERE clause for conditions that must all hold."""
     parts = [condition for condition in conditions if condition is not ALWAYS]
     return sql.SQL(" where {}").format(sql.SQL(" and ").join(parts)) if parts else sql.SQL("")

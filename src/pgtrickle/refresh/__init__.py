@@ -1,1 +1,1 @@
-"""One refresh, from claim to commit."""
+"""Refreshes stream tables: one story, from the claim to the commit."""

@@ -1,4 +1,4 @@
-"""What refreshes share: the database, Spark, and the queries compiled so far."""
+"""What refreshes share: connections, Spark, compiled queries, memory and time limits."""
 
 from __future__ import annotations
 
@@ -10,37 +10,39 @@ from pathlib import Path
 from typing import Final
 
 from pgtrickle.catalog.identity import Installation
-from pgtrickle.changes.kept import KeptRows
+from pgtrickle.changes.kept_rows import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory
 from pgtrickle.model.settings import Pooling, Settings, SparkPath
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
-from pgtrickle.pipeline.session import Spark, default_heap
+from pgtrickle.model.tracing import NO_TRACER, Tracer
+from pgtrickle.pipeline.configuration import default_heap
+from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import STATEMENT_TIMEOUT
 from pgtrickle.pipeline.supply import SparkSupply
-from pgtrickle.pipeline.tags import tagged
+from pgtrickle.pipeline.tags import use_tag
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.pool import Pool
 from pgtrickle.postgres.temp_files import TempFiles
 from pgtrickle.refresh.caching.compilations import Compilations
-from pgtrickle.refresh.compiling import Compilation
-from pgtrickle.refresh.costs import Costs
-from pgtrickle.refresh.limits import Limits
-from pgtrickle.refresh.reaches import Reaches
+from pgtrickle.refresh.compilation import Compilation
+from pgtrickle.refresh.decide.costs import Costs
+from pgtrickle.refresh.decide.reaches import Reaches
+from pgtrickle.refresh.timeouts import Timeouts
 
 LARGE_WINDOW = 200_000
-"""From this many change rows on, one task is slower than spreading them."""
+"""From this many change rows on, many tasks are faster than one."""
 LARGE_REACH = 200_000
-"""The same for the rows that a change reaches."""
+"""The same for the rows that a change affects."""
 LARGE_TABLE = 200_000
-"""From this many rows on, a first load is spread over tasks."""
+"""From this many rows on, many tasks carry out a load."""
 
 DEFAULTS: Final = Settings()
 
 
 @dataclass(slots=True)
 class Engine:
-    """Collaborators of a refresh.
+    """The collaborators of a refresh.
 
     `start_spark` is called when Spark is first needed, and again after it has died.
     """
@@ -52,25 +54,26 @@ class Engine:
     large_reach: int = LARGE_REACH
     large_table: int = LARGE_TABLE
     memory_limit: int | None = None
-    """How many bytes refreshes may hold in the driver together; None: a part of the heap of its Spark."""
+    """How many bytes all refreshes may hold in the driver; None is a part of the heap of Spark."""
     memory: Memory = field(init=False, repr=False)
     kept: KeptRows = field(default_factory=KeptRows)
     max_connections: int = DEFAULTS.max_connections
     pooling: Pooling = DEFAULTS.pooler
     template_cache_max_entries: int = DEFAULTS.template_cache_max_entries
     cache_directory: Path | None = None
-    """Where compiled queries are shared on this host; None if they are not."""
+    """Where compiled queries are shared on this host; None if they are not shared."""
     query_limits: QueryLimits = USUAL_LIMITS
-    """What a query may be at most to be followed."""
+    """The limits past which a query is recomputed in full."""
     costs: Costs = field(default_factory=Costs)
     reaches: Reaches = field(default_factory=Reaches)
     pool: Pool = field(init=False, repr=False)
     refresh_timeout: float | None = DEFAULTS.refresh_timeout
-    """Seconds that a refresh may take where its stream table has no limit of its own; None is any."""
+    """The seconds of a refresh whose stream table has no limit of its own; None is no limit."""
     temp_file_limit: str | None = DEFAULTS.temp_file_limit
-    """How large the temporary files of one statement's connection may be, where the role may say so."""
+    """How large the temporary files of a connection may become, if the role may set that."""
+    tracer: Tracer = NO_TRACER
     supply: SparkSupply = field(init=False, repr=False)
-    limits: Limits = field(init=False, repr=False)
+    timeouts: Timeouts = field(init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _compilations: Compilations = field(init=False)
     _generation: int | None = None
@@ -79,7 +82,7 @@ class Engine:
     def __post_init__(self) -> None:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling, temp_file_limit=self.temp_file_limit)
         self.supply = SparkSupply(self.start_spark)
-        self.limits = Limits(self.pool, self.supply, self.refresh_timeout)
+        self.timeouts = Timeouts(self.pool, self.supply, self.refresh_timeout)
         self._compilations = Compilations(
             self.template_cache_max_entries, self.cache_directory, self.query_limits
         )
@@ -93,29 +96,29 @@ class Engine:
 
     @property
     def spark(self) -> Spark:
-        """The Spark of this engine, started when it is first asked for; SparkLost while it starts again."""
+        """Spark, started when it is first needed; raises SparkLost while it starts again."""
         return self.supply.get()
 
     @contextmanager
     def computing(self, *tables: StreamTableId) -> Iterator[Spark]:
-        """Spark for computing these stream tables; SparkLost if it has died meanwhile."""
+        """Spark for computing these stream tables; raises SparkLost if it dies."""
         with (
-            self.limits.on_spark() as tag,
-            tagged(tag),
+            self.timeouts.on_spark() as tag,
+            use_tag(tag),
             self.supply.computing(frozenset(tables)) as spark,
         ):
             yield spark
 
     def as_it_may_run(self, table: StreamTableId, found: Compilation) -> Compilation:
-        """The compilation, evaluated by PostgreSQL alone where Spark has died too often of this table."""
+        """The compilation, for PostgreSQL alone if Spark has died too often while it computed this table."""
         if found.compiled is None or not self.supply.is_isolated(table):
             return found
         return found.only_full("Spark has died while it computed this table, so PostgreSQL evaluates it")
 
     def task_settings(self) -> tuple[tuple[str, str], ...]:
-        """What Spark's tasks bound their statements by: the time that is left, and their temporary files."""
+        """The limits of the statements of Spark's tasks: the remaining time, and temporary files."""
         settings: list[tuple[str, str]] = []
-        limit = self.limits.current
+        limit = self.timeouts.current
         if limit is not None and limit.left is not None:
             settings.append((STATEMENT_TIMEOUT, str(max(1, round(limit.left * 1000)))))
         if self.temp_file_limit is not None and self.pool.temp_files is TempFiles.LIMITED:
@@ -123,8 +126,8 @@ class Engine:
         return tuple(settings)
 
     def needs_spark(self, table: StreamTableId) -> bool:
-        """Whether a refresh of the table computes on Spark, as far as is known."""
-        found = self.known(table)
+        """Whether a refresh of the table needs Spark, as far as this process knows."""
+        found = self.last_compilation(table)
         return found is not None and self.as_it_may_run(table, found).compiled is not None
 
     @property
@@ -136,59 +139,59 @@ class Engine:
         self.supply.replace(spark)
 
     def connection(self) -> AbstractContextManager[Connection]:
-        """A connection in a fresh transaction; what was not committed is rolled back afterwards."""
+        """A connection in a new transaction; what is not committed is rolled back at the end."""
         return self.pool.connection()
 
     def prepares(self, table: StreamTable) -> bool:
-        """Whether statements of this table's refreshes are kept prepared: never through a pooler."""
+        """Whether refreshes of this table prepare their statements: never through a pooler."""
         return not table.is_pooler_compatible and not self.pool.is_pooled
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether what ran was given up: that it failed then tells nothing of a stream table."""
+        """Whether running refreshes were given up; their failures are not the fault of a stream table."""
         return self.pool.is_abandoned
 
     def abandon(self) -> None:
-        """Give up what runs, in whatever thread: its statements end, its transactions keep nothing.
+        """Give up what runs, in all threads: statements are cancelled, transactions rolled back.
 
-        What runs between two statements goes on until its next one, so ask again while anything does.
+        A refresh between two statements continues until its next one, so call this again while any runs.
         """
         self.pool.abandon()
         spark = self.supply.current
         if spark is not None:
             spark.interrupt()
 
-    def compiled(self, connection: Connection, table: StreamTable) -> Compilation:
-        """The table's query, compiled now or before."""
+    def compilation(self, connection: Connection, table: StreamTable) -> Compilation:
+        """The compilation of the table's query, made now or before."""
         return self._compilations.of(connection, table)
 
-    def at_hand(self, table: StreamTable) -> Compilation | None:
-        """The table's query, if nothing has to be asked or made for it."""
-        return self._compilations.at_hand(table)
+    def cached_compilation(self, table: StreamTable) -> Compilation | None:
+        """The compilation of the table's query, if the process has it."""
+        return self._compilations.in_memory(table)
 
     def with_operators(self, connection: Connection, table: StreamTable) -> Compilation:
-        """The same, with the operators that only this process can have: to explain it."""
+        """The compilation with its operators, which only the process that compiled it has: to explain it."""
         return self._compilations.with_operators(connection, table)
 
-    def known(self, table: StreamTableId) -> Compilation | None:
-        """What was compiled for the table before, if anything was."""
-        return self._compilations.known(table)
+    def last_compilation(self, table: StreamTableId) -> Compilation | None:
+        """The last compilation of the table in this process, perhaps out of date."""
+        return self._compilations.last(table)
 
     def is_outdated(self, table: StreamTable) -> bool:
-        """Whether what was compiled for the table no longer fits it."""
+        """Whether the last compilation no longer fits the table."""
         return self._compilations.is_outdated(table)
 
     def forget(self, *tables: StreamTableId) -> None:
-        """Compile anew next time: what the queries read has changed."""
+        """Compile these tables again next time: something that their queries read has changed."""
         for table in tables:
             self._compilations.forget(table)
             self.kept.forget(table)
 
     def has_moved(self, found: Installation) -> bool:
-        """Whether the address leads to another server than before; then all that is in memory is forgotten.
+        """Whether the address leads to another server than before; then the memory of the process is cleared.
 
-        A promoted standby may lack what was committed last, and goes on with the same transaction ids. Raises
-        where refreshes must not be computed: in a copy, and by another version than that of the catalog.
+        A promoted standby may lack the last commits, and continues with the same transaction ids. Raises in a
+        copy of the database, and if the catalog has another version: refreshes must not run there.
         """
         found.check()
         with self._lock:
@@ -201,10 +204,10 @@ class Engine:
         return True
 
     def notice_generation(self, generation: int) -> None:
-        """Empty the caches if somebody asked for that since we last looked."""
+        """Clear the caches if a user asked for that since the last call."""
         with self._lock:
             is_newer = self._generation is not None and generation > self._generation
-            # another thread may have looked later than we did
+            # another thread may have seen a newer one
             self._generation = max(generation, self._generation or 0)
         if is_newer:
             self._forget_all()
@@ -218,7 +221,7 @@ class Engine:
             spark.programs.clear()
 
     def cache_counters(self) -> Mapping[str, int]:
-        """What the caches of this process did since it began, by name."""
+        """The counters of the caches since the process began, by name."""
         spark = self.supply.current
         programs = spark.programs if spark is not None else None
         return {
@@ -231,7 +234,8 @@ class Engine:
         }
 
     def close(self) -> None:
-        """Stop Spark if it was started, and leave the database."""
-        self.limits.close()
+        """Stop Spark if it was started, and close the connections."""
+        self.timeouts.close()
         self.supply.close()
         self.pool.close()
+        self.tracer.close()

@@ -1,16 +1,16 @@
-"""The transaction of a refresh: what it claims, what it reads, and what it writes.
+"""The transaction of a refresh: where it reads, where it writes, and how a part of it is undone.
 
-One stream table alone claims and writes in one transaction and reads in a snapshot that others
-can share, so that Spark's tasks read the same rows. Stream tables that must agree are refreshed
-together, in one transaction that reads its own writes: a table above sees the tables below as
-they will be when all commit at once.
+A session has one of two forms, and everything in which they differ is here. One stream table alone writes
+on one connection and reads on another, in a snapshot that Spark's tasks can share; if it fails, all of it
+is rolled back. Stream tables that must agree are refreshed together on one connection that reads its own
+writes: a table sees the tables it reads as they will be once all commit. Each has a savepoint of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -29,6 +29,7 @@ from pgtrickle.postgres.settings import (
     evaluation,
     is_legible,
 )
+from pgtrickle.refresh.phases import PhaseClock
 
 LOCK_TIMEOUT = "5s"
 _SAVEPOINT: Final = "savepoint reads"
@@ -36,14 +37,14 @@ _SET_LOCALLY: Final = sql.SQL("set local lock_timeout = {}; set local search_pat
     sql.Literal(LOCK_TIMEOUT), sql.SQL(SAFE_PATH)
 )
 
-__all__ = ["LOCK_TIMEOUT", "Session", "Settings", "alone", "evaluating_query", "together"]
+__all__ = ["LOCK_TIMEOUT", "Session", "Settings", "evaluating_query", "open_shareable", "open_together"]
 
 
 @dataclass(slots=True)
 class Session:
-    """`read` sees the sources at `frontier`; it is `write` itself where tables go together.
+    """`read` sees the sources at `frontier`; it is `write` itself if tables are refreshed together.
 
-    `newest` sees what others have committed since.
+    `newest` sees what others have committed since the snapshot. `phases` measures what the refresh does.
     """
 
     write: Connection
@@ -51,6 +52,7 @@ class Session:
     newest: Connection
     frontier: Frontier
     taken_at: datetime
+    phases: PhaseClock = field(default_factory=PhaseClock)
     _entered: Settings | None = None
     _is_legible: bool = True
     _upstream: Frontier | None = None
@@ -63,7 +65,7 @@ class Session:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the server, or the pooler, has left us."""
+        """Whether the server, or the pooler, has closed a connection."""
         return any(connection.closed or connection.broken for connection in self.connections)
 
     @property
@@ -72,8 +74,8 @@ class Session:
         return self.read is not self.write
 
     @contextmanager
-    def bounded(self) -> Iterator[None]:
-        """Reads that are given up where they are too many: the snapshot outlives them."""
+    def bounded_reads(self) -> Iterator[None]:
+        """Reads that may be broken off because they are too many: the snapshot survives that."""
         if not self.can_share:
             with self.savepoint():
                 yield
@@ -87,9 +89,9 @@ class Session:
             self.read.execute(f"rollback to {_SAVEPOINT}")
             raise
 
-    def shared(self) -> str:
-        """The name under which other connections enter this snapshot."""
-        # PostgreSQL exports none from within a savepoint
+    def export_snapshot(self) -> str:
+        """Export the snapshot; returns the name by which other connections import it."""
+        # PostgreSQL exports no snapshot from inside a savepoint
         self._leave_savepoint()
         row = self.read.execute("select pg_export_snapshot()").fetchone()
         assert row is not None
@@ -101,7 +103,7 @@ class Session:
             self._is_bounded = False
 
     def upstream_frontier(self) -> Frontier:
-        """Up to where stream tables have been read: reading our own writes, those count as seen too."""
+        """The frontier of the stream tables among the sources, including what this session wrote to them."""
         if self.can_share:
             return self.frontier
         if self._upstream is None:
@@ -111,10 +113,10 @@ class Session:
         return self._upstream
 
     def enter(self, settings: Settings) -> None:
-        """Evaluate from now on as the session that created a stream table would have.
+        """Evaluate expressions from now on under the settings of the session that created a stream table.
 
-        Except for its search_path: the stored query has every name in full, and what the functions in it
-        name without a schema must not be for others to choose.
+        The search_path is an exception. The stored query qualifies every name, and nobody else may choose
+        what an unqualified name inside its functions means.
         """
         if settings == self._entered:
             return
@@ -123,40 +125,50 @@ class Session:
         self._entered, self._is_legible = settings, is_legible(evaluation(settings))
 
     def leave(self) -> None:
-        """Make the answers to our own statements legible again; asks nothing where they are."""
+        """Return to settings under which we can read answers; sends nothing if they are in force."""
         if self._is_legible:
             return
         for connection in self.connections:
             set_locally(connection, {name: TRANSPORT[name] for name in MEANING if name in TRANSPORT})
         self._entered, self._is_legible = None, True
 
+    def commit(self) -> None:
+        """Commit the refresh, and end the snapshot."""
+        self.write.commit()
+        if self.can_share:
+            # nothing was written here; a rollback would discard prepared statements
+            self.read.commit()
+
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """What is done inside is undone if it raises."""
+        """Undo what is done inside if it raises. A table alone needs none: its transaction is rolled back."""
+        if self.can_share:
+            yield
+            return
         try:
             with self.write.transaction():
                 yield
         except BaseException:
-            # the settings went back as well, to those of another table perhaps
+            # the settings were rolled back too, perhaps to those of another table
             self._entered, self._is_legible = None, False
             raise
 
 
 def evaluate_as_author(connection: Connection, settings: Settings) -> None:
-    """Let this transaction evaluate expressions as the session that created a stream table would have."""
+    """Set the settings of the session that created a stream table, for this transaction."""
     try:
         set_locally(connection, evaluation(settings))
     except DatabaseError as error:
         message = (error.diag.message_primary or str(error)).strip()
         raise RefreshFailed(
             f"a setting under which the stream table was created cannot be applied: {message}",
-            hint="alter its query in a session with other settings: those are recorded then",
+            hint="alter its query in a session with settings that can be applied; those are recorded then",
         ) from error
 
 
 @contextmanager
 def evaluating_query(connection: Connection, settings: Settings) -> Iterator[None]:
-    """The same for a whole query, of which nothing is sent to us: `array_nulls` is the author's too."""
+    """Set them for a whole query. Its answer is not sent to us, so `array_nulls` is the author's too."""
     evaluate_as_author(connection, settings)
     is_other = (ARRAY_NULLS, "off") in settings
     if is_other:
@@ -166,26 +178,25 @@ def evaluating_query(connection: Connection, settings: Settings) -> Iterator[Non
         set_locally(connection, {ARRAY_NULLS: TRANSPORT[ARRAY_NULLS]})
 
 
-def alone(write: Connection, read: Connection, relations: Sequence[RelationName]) -> Session:
-    """Write here, and read there in a snapshot that begins now, after the claim."""
+def open_shareable(write: Connection, read: Connection, relations: Sequence[RelationName]) -> Session:
+    """Write on one connection; read on the other, in a snapshot that is taken now."""
     read.execute("set transaction isolation level repeatable read read only")
-    return Session(write, read, write, *_begun(read, relations))
+    return Session(write, read, write, *_take_snapshot(read, relations))
 
 
-def together(connection: Connection, newest: Connection, relations: Sequence[RelationName]) -> Session:
-    """Read and write in one snapshot, which begins now; `newest` is another connection."""
+def open_together(connection: Connection, newest: Connection, relations: Sequence[RelationName]) -> Session:
+    """Read and write on one connection, in a snapshot that is taken now; `newest` is another connection."""
     connection.execute("set transaction isolation level repeatable read")
     newest.execute("set transaction isolation level read committed read only")
-    return Session(connection, connection, newest, *_begun(connection, relations))
+    return Session(connection, connection, newest, *_take_snapshot(connection, relations))
 
 
-def _begun(connection: Connection, relations: Sequence[RelationName]) -> tuple[Frontier, datetime]:
-    """Take the snapshot.
+def _take_snapshot(connection: Connection, relations: Sequence[RelationName]) -> tuple[Frontier, datetime]:
+    """Lock the relations, then take the snapshot; its clock is that of the transaction.
 
-    TRUNCATE and rewriting ALTERs do not keep old rows for old snapshots, so the sources are locked
-    before the snapshot is taken. Its clock is the transaction's own, which SQL in it reads too.
+    The locks come first because TRUNCATE and rewriting ALTERs do not keep old rows for old snapshots.
     """
-    # not by a query: that would take the snapshot before the locks
+    # a query would take the snapshot before the locks, so these are plain SET commands
     connection.execute(_SET_LOCALLY)
     if relations:
         lock_tables(connection, relations, ACCESS_SHARE)

@@ -1,14 +1,15 @@
-"""The story of a refresh: claim, snapshot, window, compute, apply, commit."""
+"""The story of a refresh: prepare, claim, snapshot, window, decide, compute, apply, commit."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from pgtrickle.capture.repair import captured_sources, repair, retry_capture, sources_waited_for
 from pgtrickle.catalog.outcomes import mark_reinit
 from pgtrickle.catalog.repairs import Cause
-from pgtrickle.changes.window import buffers
 from pgtrickle.model.errors import (
     Diverged,
     PgTrickleError,
@@ -18,37 +19,41 @@ from pgtrickle.model.errors import (
     WaitsForTriggers,
 )
 from pgtrickle.model.names import RelationName
-from pgtrickle.model.stream_table import RefreshOutcome, Status, StreamTable, StreamTableId
+from pgtrickle.model.stream_table import RefreshOutcome, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.postgres.pool import FOR_REFRESH
-from pgtrickle.refresh.blaming import Altered, StateLost, check_ground
-from pgtrickle.refresh.claiming import Overtaken, all_claimed, begun, busy, claimed
-from pgtrickle.refresh.compiling import Compilation
-from pgtrickle.refresh.diverging import note_divergence, self_repairs
+from pgtrickle.refresh.claim import (
+    Claim,
+    Overtaken,
+    RefreshRequest,
+    busy_error,
+    can_go_alone,
+    claim_alone,
+    claim_together,
+)
+from pgtrickle.refresh.compilation import CompiledTable
+from pgtrickle.refresh.divergence import note_divergence, repairable_failures
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.limits import Limit
-from pgtrickle.refresh.preparing import prepared_all
-from pgtrickle.refresh.results import Failure, Result, failure_of, has_moved, left_out, name_of
-from pgtrickle.refresh.session import alone, together
-from pgtrickle.refresh.step import refreshed, require_same_code, require_unaltered
-from pgtrickle.refresh.unfollowable import Unfollowable
-from pgtrickle.refresh.waves import Member, Together
+from pgtrickle.refresh.faults import Altered, StateLost, Unfollowable, check_ground
+from pgtrickle.refresh.outcome import Failure, Result, failure_of, has_moved, name_of, note_results
+from pgtrickle.refresh.prepare import prepare_all
+from pgtrickle.refresh.timeouts import Timeout
+from pgtrickle.refresh.waves import refresh_waves
 
-__all__ = ["Failure", "NotFollowed", "Result", "brought_up_to_date", "refresh", "refresh_all"]
-
-
-class NotFollowed(Exception):
-    """A stream table is not where the snapshot is: it failed, or was left out."""
-
-    def __init__(self, result: Result) -> None:
-        super().__init__(str(name_of(result)))
-        self.result = result
-
+__all__ = ["Failure", "NotFollowed", "Result", "bring_up_to_date", "refresh", "refresh_all"]
 
 SPARK_SECONDS = 180.0
 """How long a comparison waits for Spark to start again."""
 ATTEMPTS = 3
-"""How often a refresh starts over because what it reads was altered, or refreshed, in the meantime."""
+"""How often a refresh starts over because its sources were altered, or refreshed, in the meantime."""
+
+
+class NotFollowed(Exception):
+    """A stream table did not reach the snapshot: it failed, or was left out."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(str(name_of(result)))
+        self.result = result
 
 
 def refresh(engine: Engine, table_id: StreamTableId, *, initiated_by: str, waits: bool) -> RefreshOutcome:
@@ -60,16 +65,22 @@ def refresh(engine: Engine, table_id: StreamTableId, *, initiated_by: str, waits
 
 
 def refresh_all(
-    engine: Engine, ids: Sequence[StreamTableId], *, initiated_by: str, waits: bool
+    engine: Engine,
+    ids: Sequence[StreamTableId],
+    *,
+    initiated_by: str,
+    waits: bool,
+    asked_at: float | None = None,
 ) -> list[Result]:
-    """Bring stream tables, given in dependency order, to one snapshot, and commit them at once.
+    """Bring stream tables, given in dependency order, to one snapshot, and commit them together.
 
-    One that fails leaves the others as they are, except those above it, which then wait. So does one
-    that another session has: it is waited for where the caller `waits`, else left out this time. One that
-    does not hold the rows it should hold is loaded anew, unless it is to stop.
+    A failure undoes only its own table; tables that read it are left out. So is a table that another
+    session holds, unless the caller `waits` for it. A table that diverged is loaded again, unless it is set
+    to stop on divergence. `asked_at`, a reading of `time.perf_counter`, is when the tables began to wait.
     """
-    results = _refreshed_once(engine, ids, initiated_by, waits)
-    diverged = self_repairs(results)
+    request = RefreshRequest(tuple(ids), initiated_by, waits, asked_at or time.perf_counter())
+    results = _refresh_in_time(engine, request)
+    diverged = repairable_failures(results)
     if not diverged:
         return results
     with engine.connection() as connection:
@@ -77,50 +88,139 @@ def refresh_all(
             assert isinstance(failure.error, Diverged)
             note_divergence(connection, failure.table, failure.error, Cause.DIVERGED, initiated_by)
         connection.commit()
-    repaired = {name_of(result): result for result in _refreshed_once(engine, ids, initiated_by, waits)}
+    repaired = {name_of(result): result for result in _refresh_in_time(engine, request)}
     return [result if has_moved(result) else repaired.get(name_of(result), result) for result in results]
 
 
-def _refreshed_once(
-    engine: Engine, ids: Sequence[StreamTableId], initiated_by: str, waits: bool
-) -> list[Result]:
+def _refresh_in_time(engine: Engine, request: RefreshRequest) -> list[Result]:
+    """Refresh within the time limit of the tables."""
     try:
-        with engine.limits.within() as limit:
-            return _within_limit(engine, limit, ids, initiated_by, waits)
+        with engine.timeouts.refreshing() as timeout:
+            return _refresh_until_settled(engine, request, timeout)
     except RefreshTimedOut as error:
-        if len(limit.tables) == 1:
-            return [Failure(limit.tables[0], error)]
+        if len(timeout.tables) == 1:
+            return [Failure(timeout.tables[0], error)]
         raise
 
 
-def _within_limit(
-    engine: Engine, limit: Limit, ids: Sequence[StreamTableId], initiated_by: str, waits: bool
-) -> list[Result]:
-    restless: PgTrickleError = _restless()
+def _refresh_until_settled(engine: Engine, request: RefreshRequest, timeout: Timeout) -> list[Result]:
+    """Start over while the sources, or the tables themselves, change under the refresh."""
+    unsettled: PgTrickleError = _altered_again()
     for _ in range(ATTEMPTS):
-        tables: list[Member] = []
+        members: list[CompiledTable] = []
         try:
-            tables, failures = prepared_all(engine, ids)
-            limit.doing = "reading what has changed"
-            if len(tables) == 1 and not failures and _can_go_alone(tables[0][1]):
-                return [_alone(engine, *tables[0], initiated_by, waits)]
-            return [*failures, *_together(engine, tables, initiated_by, waits, failures)]
+            members, failures = prepare_all(engine, request.ids)
+            timeout.doing = "reading what has changed"
+            return [*failures, *_refresh_once(engine, request, members, failures)]
         except StateLost:
-            _restore_state(engine, ids)
+            _restore_state(engine, request.ids)
         except Altered:
-            engine.forget(*ids)
-            _repair_captures(engine, ids)
+            engine.forget(*request.ids)
+            _repair_captures(engine, request.ids)
         except Overtaken:
-            restless = busy(*(table for table, _ in tables))
+            unsettled = busy_error(*(member.table for member in members))
         except WaitsForTriggers as waiting:
-            restless = waiting
-            if not _has_captured(engine, ids):
+            unsettled = waiting
+            if not _create_triggers(engine, request.ids):
                 break
-    raise restless
+    raise unsettled
+
+
+def _refresh_once(
+    engine: Engine, request: RefreshRequest, members: Sequence[CompiledTable], failures: Sequence[Failure]
+) -> list[Result]:
+    """Claim the tables, take the snapshot, refresh wave by wave, commit."""
+    if not members:
+        return []
+    is_alone = not failures and can_go_alone(members)
+    names = tuple(str(member.table.name) for member in members)
+    with (
+        engine.tracer.span("refresh", tables=names, initiated_by=request.initiated_by) as span,
+        engine.pool.connections(FOR_REFRESH) as connections,
+    ):
+        with engine.tracer.span("claim"):
+            claim = (claim_alone if is_alone else claim_together)(engine, connections, members, request)
+        try:
+            results = refresh_waves(engine, claim, failures)
+        except Unfollowable as value:
+            reason = str(value)
+        except (PgTrickleError, DatabaseError) as error:
+            if not is_alone:
+                raise
+            # a table alone has no savepoints: all of the transaction is undone
+            check_ground(engine, claim.session, claim.members[0].table, error)
+            failed: list[Result] = [failure_of(claim.members[0].table, error)]
+            note_results(span, failed)
+            return failed
+        else:
+            results = _commit(engine, claim, results)
+            note_results(span, results)
+            return results
+    # PostgreSQL evaluates the query in another transaction, which no longer goes alone
+    return _refresh_once(engine, request, [members[0].only_full(reason)], ())
+
+
+def _commit(engine: Engine, claim: Claim, results: Sequence[Result]) -> list[Result]:
+    """Commit the refresh; the tables share the time that this takes."""
+    began = time.perf_counter()
+    with engine.tracer.span("commit"):
+        claim.session.commit()
+    share = 1000 * (time.perf_counter() - began) / max(1, sum(map(has_moved, results)))
+    return [
+        replace(result, wait_ms=claim.waited_ms, commit_ms=share)
+        if isinstance(result, RefreshOutcome) and has_moved(result)
+        else result
+        for result in results
+    ]
+
+
+@contextmanager
+def bring_up_to_date(
+    engine: Engine, ids: Sequence[StreamTableId], wanted: RelationName
+) -> Iterator[Connection]:
+    """A transaction in which stream tables, given in dependency order, are up to date with what it sees.
+
+    It commits when the caller leaves it, and is rolled back if the caller raises. Raises `NotFollowed` if
+    the `wanted` table could not be refreshed.
+    """
+    request = RefreshRequest(tuple(ids), "verify", waits=True)
+    for _ in range(ATTEMPTS):
+        members, failures = prepare_all(engine, ids)
+        if any(member.compilation.compiled is not None for member in members):
+            # if Spark has died, wait for the next one outside of a transaction
+            engine.supply.settle(SPARK_SECONDS)
+        with engine.pool.connections(FOR_REFRESH) as connections:
+            results: list[Result] = [*failures]
+            try:
+                if members:
+                    claim = claim_together(engine, connections, members, request)
+                    results += refresh_waves(engine, claim, failures)
+            except SparkLost:
+                continue
+            except (Altered, Overtaken):
+                engine.forget(*ids)
+                continue
+            _require_moved(wanted, results)
+            yield connections[0]
+            connections[0].commit()
+            return
+    raise _altered_again()
+
+
+def _require_moved(wanted: RelationName, results: Sequence[Result]) -> None:
+    """Raise if a table was not refreshed, with the failure that prevented it if there was one."""
+    kept_back = [result for result in results if name_of(result) == wanted and not has_moved(result)]
+    if kept_back:
+        failures = [result for result in results if isinstance(result, Failure)]
+        raise NotFollowed((failures or kept_back)[0])
+
+
+def _altered_again() -> RefreshFailed:
+    return RefreshFailed("the sources were altered during every attempt to refresh", hint="try again later")
 
 
 def _repair_captures(engine: Engine, ids: Sequence[StreamTableId]) -> None:
-    """Make again what somebody has removed of the capture of their sources."""
+    """Create triggers and buffers again that somebody has removed from the sources."""
     with engine.connection() as connection:
         for source in captured_sources(connection, ids):
             with suppress(PgTrickleError):
@@ -128,7 +228,7 @@ def _repair_captures(engine: Engine, ids: Sequence[StreamTableId]) -> None:
 
 
 def _restore_state(engine: Engine, ids: Sequence[StreamTableId]) -> None:
-    """Have the rows of stream tables computed anew, with all that is kept beside them."""
+    """Create the schema of the state again; the next attempt loads the tables and their state."""
     with engine.connection() as connection:
         connection.execute("select pgtrickle_internal.create_state()")
         for table in ids:
@@ -136,121 +236,7 @@ def _restore_state(engine: Engine, ids: Sequence[StreamTableId]) -> None:
         connection.commit()
 
 
-def _has_captured(engine: Engine, ids: Sequence[StreamTableId]) -> bool:
-    """Try to create the triggers that stream tables wait for; whether they have all of them now."""
+def _create_triggers(engine: Engine, ids: Sequence[StreamTableId]) -> bool:
+    """Try to create the triggers that stream tables wait for; whether all of them exist now."""
     with engine.connection() as connection:
         return not any(retry_capture(connection, source) for source in sources_waited_for(connection, ids))
-
-
-@contextmanager
-def brought_up_to_date(
-    engine: Engine, ids: Sequence[StreamTableId], wanted: RelationName
-) -> Iterator[Connection]:
-    """A transaction in which stream tables, given in dependency order, have followed all it sees.
-
-    It commits when the caller is done with it, and keeps nothing if the caller raises. Raises `NotFollowed`
-    where the `wanted` one could not follow.
-    """
-    for _ in range(ATTEMPTS):
-        tables, failures = prepared_all(engine, ids)
-        if any(found.compiled is not None for _, found in tables):
-            # where Spark has died, the next one is waited for without a transaction
-            engine.supply.settle(SPARK_SECONDS)
-        with engine.pool.connections(FOR_REFRESH) as (connection, newest):
-            try:
-                results = [
-                    *failures,
-                    *_followed(engine, connection, newest, tables, "verify", True, failures),
-                ]
-            except SparkLost:
-                continue
-            except (Altered, Overtaken):
-                engine.forget(*ids)
-                continue
-            _require_moved(wanted, results)
-            yield connection
-            connection.commit()
-            return
-    raise _restless()
-
-
-def _require_moved(wanted: RelationName, results: Sequence[Result]) -> None:
-    """Raise where a table has not moved, with the failure that kept it from it if there was one."""
-    kept_back = [result for result in results if name_of(result) == wanted and not has_moved(result)]
-    if kept_back:
-        failures = [result for result in results if isinstance(result, Failure)]
-        raise NotFollowed((failures or kept_back)[0])
-
-
-def _restless() -> RefreshFailed:
-    return RefreshFailed("the sources are being altered again and again", hint="try again later")
-
-
-def _can_go_alone(found: Compilation) -> bool:
-    """Whether Spark's tasks can share what it reads: only tables that others write, in one snapshot."""
-    return found.compiled is not None and not found.upstream and not found.compiled.asks_on_apply
-
-
-def _alone(engine: Engine, table: StreamTable, found: Compilation, initiated_by: str, waits: bool) -> Result:
-    with engine.pool.connections(FOR_REFRESH) as (write, read):
-        held = claimed(engine, write, table, waits)
-        session = begun(lambda: alone(write, read, [source.table for source in found.sources]))
-        if held.status is Status.SUSPENDED:
-            return left_out(held.name, "it is suspended")
-        try:
-            outcome = refreshed(engine, session, held, found, initiated_by)
-        except Unfollowable as value:
-            reason = str(value)
-        except (PgTrickleError, DatabaseError) as error:
-            check_ground(engine, session, held, error)
-            return failure_of(held, error)
-        else:
-            write.commit()
-            # nothing was written here; a rollback would forget what is prepared
-            read.commit()
-            return outcome
-    (result,) = _together(engine, [(table, found.only_full(reason))], initiated_by, waits)
-    return result
-
-
-def _together(
-    engine: Engine,
-    tables: Sequence[Member],
-    initiated_by: str,
-    waits: bool,
-    failures: Sequence[Failure] = (),
-) -> list[Result]:
-    with engine.pool.connections(FOR_REFRESH) as (connection, newest):
-        results = _followed(engine, connection, newest, tables, initiated_by, waits, failures)
-        connection.commit()
-        return results
-
-
-def _followed(
-    engine: Engine,
-    connection: Connection,
-    newest: Connection,
-    tables: Sequence[Member],
-    initiated_by: str,
-    waits: bool,
-    failures: Sequence[Failure],
-) -> list[Result]:
-    """All tables in one snapshot on one connection; the caller commits. `newest` sees later commits."""
-    if not tables:
-        return []
-    sources = {source for _, found in tables for source in found.sources}
-    # a buffer must not be emptied between our snapshot and our claim
-    kept = {buffer for source in sources for buffer in buffers(source.relation)}
-    relations = {source.table for source in sources} | kept | {table.name for table, _ in tables}
-    session = begun(lambda: together(connection, newest, sorted(relations)))
-    held = all_claimed(engine, connection, [table for table, _ in tables], waits)
-    if not held:
-        raise busy(*(table for table, _ in tables))
-    members = [(held[table.id], found) for table, found in tables if table.id in held]
-    missing = [table for table, _ in tables if table.id not in held]
-    ground = require_unaltered(session, members)
-    waiting = {failure.table.name: "failed" for failure in failures}
-    waiting |= {table.name: "is being refreshed by another session" for table in missing}
-    results = Together(engine, session, initiated_by, waiting).followed(members)
-    require_same_code(session, [table for table, _ in members], ground)
-    return [*results, *(left_out(table.name, "another session is refreshing it") for table in missing)]

@@ -1,90 +1,131 @@
-"""Stream tables that move together, wave by wave: a wave is what reads only tables that are done.
+"""Refreshes claimed stream tables wave by wave: a wave is what reads only tables that are done.
 
-All tables of a wave are refreshed as one: their windows are counted in one query, the window of a
-source that several follow is read once, and Spark computes their changes side by side. Each is
-undone alone if it fails, and what reads it waits.
+The windows of a wave are counted in one query. On a session that several tables share, the window of a
+source is read once for all of them, Spark computes small changes side by side, a table that fails is undone
+alone, and tables that read it wait. A table alone is a wave of one, without savepoints.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
 
-from pgtrickle.apply.applying import opened_for_few
+from pgtrickle.apply.apply import open_guard_for_few
 from pgtrickle.catalog.outcomes import commit_refreshes
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.names import RelationName
+from pgtrickle.model.phases import Phase, PhaseTimes
 from pgtrickle.model.stream_table import Action, Status, StreamTable
-from pgtrickle.plan.program import Program
 from pgtrickle.postgres.prepared_statements import prepared_statements
-from pgtrickle.refresh.blaming import check_ground
-from pgtrickle.refresh.compiling import Compilation
-from pgtrickle.refresh.computing import BLAMED, Blamed, computed
-from pgtrickle.refresh.differential import NOTHING, Effect, applied_with_others
+from pgtrickle.refresh.claim import Claim
+from pgtrickle.refresh.compilation import CompiledTable
+from pgtrickle.refresh.decide.action import Step, plan_step, required_action
+from pgtrickle.refresh.decide.windows import pending_windows
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.results import Result, failure_of, left_out
+from pgtrickle.refresh.execute.apply_result import apply_with_others
+from pgtrickle.refresh.execute.compute import ProgramRun
+from pgtrickle.refresh.execute.side_by_side import compute_side_by_side
+from pgtrickle.refresh.execute.step import execute
+from pgtrickle.refresh.faults import (
+    BLAMED,
+    Blamed,
+    Unfollowable,
+    check_ground,
+    require_same_code,
+    require_unaltered,
+)
+from pgtrickle.refresh.outcome import (
+    HELD,
+    NOTHING,
+    CompletedStep,
+    Effect,
+    Failure,
+    Result,
+    completed_step,
+    failure_of,
+    left_out,
+    settle,
+)
+from pgtrickle.refresh.phases import PhaseClock
 from pgtrickle.refresh.session import Session
-from pgtrickle.refresh.step import Done, Step, carried_out, decided, finished, planned, settle
-from pgtrickle.refresh.unfollowable import Unfollowable
-from pgtrickle.refresh.windows import all_pending_windows
 
-Member = tuple[StreamTable, Compilation]
-_Change = tuple[Step, Program, pa.Table]
-_Took = tuple[Effect, float]
-"""What an application did, and how many milliseconds it took."""
+_Change = tuple[Step, ProgramRun, pa.Table]
+_Timed = tuple[Effect, PhaseTimes]
+"""The effect of an application, and how long it took."""
+_AT_ONCE = PhaseTimes()
 
 
-def waves(members: Sequence[Member]) -> Iterator[list[Member]]:
-    """The members, given in dependency order, in waves: each comes once all that it reads have come."""
+def refresh_waves(engine: Engine, claim: Claim, failures: Sequence[Failure] = ()) -> list[Result]:
+    """Refresh the claimed tables and record the results; the caller commits.
+
+    Tables that read one of the `failures`, or a table that another session holds, are left out.
+    """
+    waiting = {failure.table.name: "failed" for failure in failures}
+    waiting |= {table.name: "is being refreshed by another session" for table in claim.missing}
+    wanted = all(engine.prepares(member.table) for member in claim.members)
+    with prepared_statements(claim.session.connections, wanted=wanted):
+        results = _Waves(engine, claim, claim.session, waiting).refresh()
+    return [*results, *(left_out(table.name, HELD) for table in claim.missing)]
+
+
+def rehearse_waves(engine: Engine, claim: Claim, failures: Sequence[Failure] = ()) -> list[Result]:
+    """Refresh the claimed tables without recording the results; the caller rolls back."""
+    waiting = {failure.table.name: "failed" for failure in failures}
+    waiting |= {table.name: "is being refreshed by another session" for table in claim.missing}
+    return _Waves(engine, claim, claim.session, waiting).rehearse()
+
+
+def waves(members: Sequence[CompiledTable]) -> Iterator[list[CompiledTable]]:
+    """The members, given in dependency order, in waves: each comes after everything it reads."""
     level: dict[RelationName, int] = {}
-    for table, found in members:
-        below = [level[source.name] for source in found.upstream if source.name in level]
-        level[table.name] = 1 + max(below, default=-1)
+    for member in members:
+        below = [level[source.name] for source in member.compilation.upstream if source.name in level]
+        level[member.table.name] = 1 + max(below, default=-1)
     for number in range(max(level.values(), default=-1) + 1):
-        yield [member for member in members if level[member[0].name] == number]
+        yield [member for member in members if level[member.table.name] == number]
 
 
 @dataclass(slots=True)
-class Together:
-    """Several stream tables in one session; the caller commits.
-
-    `waiting` are tables that do not move, each with what is the matter with it.
-    """
+class _Waves:
+    """The progress of a refresh. `waiting` holds the tables that do not move, each with the reason."""
 
     engine: Engine
+    claim: Claim
     session: Session
-    initiated_by: str
     waiting: dict[RelationName, str]
     _results: dict[RelationName, Result] = field(default_factory=dict)
-    _finished: list[Done] = field(default_factory=list)
-    _share: float = 0.0
+    _completed: list[CompletedStep] = field(default_factory=list)
+    _share: PhaseTimes = _AT_ONCE
+    """What each table of the wave owes for work that was done for all of them."""
 
-    def followed(self, members: Sequence[Member]) -> list[Result]:
-        """Refresh all, and write down what came of it; the results are in the order of the members."""
-        wanted = all(self.engine.prepares(table) for table, _ in members)
-        with prepared_statements(self.session.connections, wanted=wanted):
-            return self._followed(members)
+    def refresh(self) -> list[Result]:
+        """Refresh all members and record it; the results are in the order of the members."""
+        results = self.rehearse()
+        self._record()
+        return results
 
-    def _followed(self, members: Sequence[Member]) -> list[Result]:
+    def rehearse(self) -> list[Result]:
+        """Refresh all members, but record nothing in the catalog and in the caches of the process."""
+        self.session.phases = PhaseClock(self.engine.tracer)
+        members = self.claim.members
+        moving = [member for member in members if member.table.status is not Status.SUSPENDED]
+        ground = require_unaltered(self.session, moving) if moving else None
         for wave in waves(members):
-            moving = [member for member in wave if self._can_move(*member)]
-            if moving:
-                self._follow(moving)
+            if ready := [member for member in wave if self._can_move(member)]:
+                self._refresh_wave(ready)
+                self.session.phases.take()
         self.session.leave()
-        if self._finished:
-            records = [(done.step.table.id, done.record) for done in self._finished]
-            commit_refreshes(self.session.write, records)
-        for done in self._finished:
-            settle(self.engine, self.session, done)
-        return [self._results[table.name] for table, _ in members]
+        if ground is not None:
+            require_same_code(self.session, moving, ground)
+        return [self._results[member.table.name] for member in members]
 
-    def _can_move(self, table: StreamTable, found: Compilation) -> bool:
-        missing = sorted(source.name for source in found.upstream if source.name in self.waiting)
+    def _can_move(self, member: CompiledTable) -> bool:
+        table = member.table
+        missing = sorted(s.name for s in member.compilation.upstream if s.name in self.waiting)
         if table.status is Status.SUSPENDED:
             self._stay(table, left_out(table.name, "it is suspended"), "is suspended")
         elif missing:
@@ -92,110 +133,127 @@ class Together:
             self._stay(table, left_out(table.name, why), "waits itself")
         return table.name not in self.waiting
 
-    def _follow(self, members: Sequence[Member]) -> None:
-        clock = time.perf_counter()
+    def _refresh_wave(self, members: Sequence[CompiledTable]) -> None:
         self.session.leave()
-        all_pending = all_pending_windows(self.session, members)
-        steps = [
-            planned(self.engine, self.session, table, found, pending)
-            for (table, found), pending in zip(members, all_pending, strict=True)
-        ]
-        following = [(step, program) for step in steps if (program := step.program) is not None]
-        large = [step for step, program in following if self._reaches_much(step, program)]
-        followed = [(step, program) for step, program in following if step not in large]
-        with self.engine.memory.holding() as holding:
-            results = computed(self.engine, self.session, followed, holding)
-            # what was done for all of them at once counts for each by its share
-            self._share = _since(clock) / len(members)
-            self._apply(followed, results)
-            large += [step for (step, _), r in zip(followed, results, strict=True) if isinstance(r, TooMuch)]
-            # what they hold is not needed any more
-            del results
-        for step in large:
-            self._by_itself(step, self._carried_out)
+        with self.session.phases.measure(Phase.READ):
+            windows = pending_windows(self.session, members)
+        pairs = zip(members, windows, strict=True)
+        steps = [plan_step(self.engine, self.session, member, part) for member, part in pairs]
+        # work for the whole wave is charged to its tables in equal shares
+        self._share = self.session.phases.take() / len(members)
+        finished = self._refresh_side_by_side(steps)
         for step in steps:
             if step.action is Action.NO_DATA:
-                self._done(step, (NOTHING, 0.0))
-            elif step.program is None:
-                self._by_itself(step, self._carried_out)
+                self._complete(step, (NOTHING, _AT_ONCE))
+            elif step.table.name not in finished:
+                self._refresh_single(step)
 
-    def _reaches_much(self, step: Step, program: Program) -> bool:
-        return self.engine.reaches.is_expected(step.table.id, program)
+    def _refresh_side_by_side(self, steps: Sequence[Step]) -> set[RelationName]:
+        """Follow the small changes of several tables at once; returns the tables that this has dealt with.
 
-    def _apply(
-        self, followed: Sequence[tuple[Step, Program]], results: Sequence[pa.Table | Blamed | TooMuch | None]
-    ) -> None:
-        changes: list[_Change] = []
-        for (step, program), result in zip(followed, results, strict=True):
-            if result is None:
-                self._done(step, (NOTHING, 0.0))
-            elif isinstance(result, BLAMED):
-                self._blamed(step, result)
-            elif not isinstance(result, TooMuch):
-                changes.append((step, program, result))
+        The others reach too many rows, need PostgreSQL, or are alone on a snapshot that tasks can share.
+        """
+        if self.session.can_share:
+            return set()
+        with self.engine.memory.holding() as holding:
+            runs = [
+                (step, ProgramRun(self.engine, self.session, step.table, program, holding))
+                for step in steps
+                if (program := step.program) is not None
+                and not self.engine.reaches.is_expected(step.table.id, program)
+            ]
+            results = compute_side_by_side([run for _, run in runs], holding)
+            self._share += self.session.phases.take() / len(steps)
+            changes: list[_Change] = []
+            finished: set[RelationName] = set()
+            for (step, run), result in zip(runs, results, strict=True):
+                if isinstance(result, TooMuch):
+                    continue
+                finished.add(step.table.name)
+                if result is None:
+                    self._complete(step, (NOTHING, _AT_ONCE))
+                elif isinstance(result, BLAMED):
+                    self._blame(step, result)
+                else:
+                    changes.append((step, run, result))
+            self._apply_changes(changes)
+            return finished
+
+    def _apply_changes(self, changes: Sequence[_Change]) -> None:
         try:
             with self.session.savepoint():
-                effects = self._all_applied(changes)
+                effects = self._apply_all(changes)
         except BLAMED:
-            # one of them is to blame: it alone is undone
+            # one of them is at fault: apply each in its own savepoint
             for change in changes:
-                self._by_itself(change[0], partial(self._one_applied, change))
+                self._refresh_single(change[0], partial(self._apply_one, change))
         else:
             for (step, _, _), effect in zip(changes, effects, strict=True):
-                self._done(step, effect)
+                self._complete(step, effect)
 
-    def _one_applied(self, change: _Change, _: Step) -> _Took:
-        (effect,) = self._all_applied([change])
-        return effect
+    def _apply_one(self, change: _Change) -> _Timed:
+        (timed,) = self._apply_all([change])
+        return timed
 
-    def _all_applied(self, changes: Sequence[_Change]) -> list[_Took]:
+    def _apply_all(self, changes: Sequence[_Change]) -> list[_Timed]:
         if not changes:
             return []
         effects = []
         lock_for_apply(self.session.write, *(step.table for step, _, _ in changes))
-        with opened_for_few(self.session.write):
-            for step, program, rows in changes:
-                clock = time.perf_counter()
+        with open_guard_for_few(self.session.write):
+            for step, run, rows in changes:
+                self.session.phases.take()
                 self.session.enter(step.table.settings)
-                effect = applied_with_others(self.session, step.table, program, rows)
-                effects.append((effect, _since(clock)))
+                effects.append((apply_with_others(run, rows), self.session.phases.take()))
         return effects
 
-    def _carried_out(self, step: Step) -> _Took:
-        clock = time.perf_counter()
-        self.session.enter(step.table.settings)
-        return carried_out(self.engine, self.session, step), _since(clock)
-
-    def _by_itself(self, step: Step, action: Callable[[Step], _Took]) -> None:
-        """Do it for one table; a failure undoes only this one."""
+    def _refresh_single(self, step: Step, action: Callable[[], _Timed] | None = None) -> None:
+        """Refresh one table, by default as its step says; a failure undoes only this one."""
         try:
             with self.session.savepoint():
-                effect = action(step)
+                timed = action() if action else self._execute(step)
         except BLAMED as blamed:
-            self._blamed(step, blamed)
+            if self.session.can_share:
+                # there was no savepoint: the caller rolls the transaction back
+                raise
+            self._blame(step, blamed)
         else:
-            self._done(step, effect)
+            self._complete(step, timed)
 
-    def _blamed(self, step: Step, blamed: Blamed) -> None:
+    def _execute(self, step: Step) -> _Timed:
+        phases = self.session.phases
+        phases.take()
+        self.session.enter(step.table.settings)
+        effect = execute(self.engine, self.session, step)
+        return effect, phases.take()
+
+    def _blame(self, step: Step, blamed: Blamed) -> None:
+        """Deal with the failure of a table: evaluate it in PostgreSQL, or leave it as it was."""
         if isinstance(blamed, Unfollowable):
-            found = step.found.only_full(str(blamed))
-            action, reason = decided(step.table, found, step.pending)
-            full = replace(step, found=found, action=action, reason=reason)
-            self._by_itself(full, self._carried_out)
+            member = CompiledTable(step.table, step.compilation).only_full(str(blamed))
+            action, reason = required_action(member, step.windows)
+            full = replace(step, compilation=member.compilation, action=action, reason=reason)
+            self._refresh_single(full)
         else:
             check_ground(self.engine, self.session, step.table, blamed)
             self._stay(step.table, failure_of(step.table, blamed), "failed")
 
-    def _done(self, step: Step, took: _Took) -> None:
-        effect, milliseconds = took
-        done = finished(self.session, step, effect, self.initiated_by, self._share + milliseconds)
-        self._results[step.table.name] = done.outcome
-        self._finished.append(done)
+    def _complete(self, step: Step, timed: _Timed) -> None:
+        effect, times = timed
+        initiated_by = self.claim.request.initiated_by
+        completed = completed_step(self.session, step, effect, initiated_by, self._share + times)
+        self._results[step.table.name] = completed.outcome
+        self._completed.append(completed)
 
     def _stay(self, table: StreamTable, result: Result, why: str) -> None:
         self._results[table.name] = result
         self.waiting[table.name] = why
 
-
-def _since(clock: float) -> float:
-    return (time.perf_counter() - clock) * 1000
+    def _record(self) -> None:
+        """Write the results to the catalog, then update the caches of the process."""
+        if not self._completed:
+            return
+        records = [(completed.step.table.id, completed.record) for completed in self._completed]
+        commit_refreshes(self.session.write, records)
+        for completed in self._completed:
+            settle(self.engine, self.session, completed)

@@ -1,1 +1,1 @@
-"""Compiled queries are kept: in the process, in files of the host, and in the catalog."""
+"""Caches of compiled queries: in the process, in files of the host, and in the catalog."""

@@ -1,8 +1,8 @@
-"""Frozen values as bytes, and back: strictly of the types that their fields declare.
+"""Encodes frozen values as bytes, and decodes them strictly by the types that their fields declare.
 
-What is read back decides which SQL the sidecar runs. So nothing is ever called but the constructors of
-the dataclasses that the wanted type can contain, each field is checked against its declared type, and
-anything unexpected makes the whole unreadable. Equal values are written once.
+The decoded value decides which SQL the sidecar runs. So decoding calls nothing but the constructors of the
+dataclasses that the wanted type can contain, checks each field against its declared type, and rejects the
+whole if anything is unexpected. Equal values are written once.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from typing import Any, Final, NewType, TypeVar, Union, cast, get_args, get_orig
 _MARK: Final = b"pgtrickle plan 1\n"
 _DIGEST: Final = 32
 _MAX_BYTES: Final = 64 << 20
-"""No plan is as large as this; what claims to be is not ours."""
+"""The most bytes of a plan."""
 
 Value = TypeVar("Value")
 _Reader = Callable[[Any, list[Any]], Any]
 
 
 class Unreadable(Exception):
-    """These bytes are not a value of the wanted type, written under the wanted key."""
+    """The bytes are not a value of the wanted type that was written under the wanted key."""
 
 
-def encoded(value: object, key: bytes) -> bytes:
-    """The value as bytes that only who knows the key will accept."""
+def encode(value: object, key: bytes) -> bytes:
+    """The value as bytes, which can only be decoded with the same key."""
     pool = _Pool()
     root = pool.reference(value)
     text = json.dumps([pool.rows, root], ensure_ascii=False, separators=(",", ":"))
@@ -39,7 +39,7 @@ def encoded(value: object, key: bytes) -> bytes:
     return _MARK + _digest(key, body) + body
 
 
-def decoded(kind: type[Value], data: bytes, key: bytes) -> Value:
+def decode(kind: type[Value], data: bytes, key: bytes) -> Value:
     """The value that was written under the key; raises Unreadable for anything else."""
     head = len(_MARK) + _DIGEST
     body = data[head:]
@@ -54,7 +54,7 @@ def decoded(kind: type[Value], data: bytes, key: bytes) -> Value:
         values: list[Any] = []
         known = _classes(cast(Hashable, kind))
         for name, *parts in rows:
-            values.append(_built(known[name], parts, values))
+            values.append(_build(known[name], parts, values))
         value = values[root]
     except (KeyError, IndexError, TypeError, ValueError, zlib.error, RecursionError) as error:
         raise Unreadable(f"it does not describe a {kind.__name__}") from error
@@ -64,12 +64,12 @@ def decoded(kind: type[Value], data: bytes, key: bytes) -> Value:
 
 
 class _Pool:
-    """The dataclass values met so far, each as its class and its fields; others are referred to by number."""
+    """The dataclass values so far, each as its class and fields; fields refer to other values by number."""
 
     def __init__(self) -> None:
         self.rows: list[list[Any]] = []
         self._numbers: dict[tuple[type, object], int] = {}
-        # most values are met again as the same object, which needs no hash of all it contains
+        # most values occur again as the same object, which saves hashing everything it contains
         self._met: dict[int, int] = {}
 
     def reference(self, value: Any) -> int:
@@ -103,7 +103,7 @@ def _digest(key: bytes, body: bytes) -> bytes:
     return hashlib.sha256(len(key).to_bytes(8, "big") + key + body).digest()
 
 
-def _built(kind: type, parts: list[Any], values: list[Any]) -> Any:
+def _build(kind: type, parts: list[Any], values: list[Any]) -> Any:
     readers = _readers(kind)
     if len(parts) != len(readers):
         raise ValueError(f"a {kind.__name__} has {len(readers)} fields")
@@ -139,7 +139,7 @@ def _readers(kind: type) -> tuple[_Reader, ...]:
 
 
 def _reader(hint: Any) -> _Reader:
-    """What turns the written form of one field into a value of its declared type, or raises."""
+    """A function that turns the written form of a field into a value of its declared type, or raises."""
     origin, arguments = get_origin(hint), get_args(hint)
     if isinstance(hint, NewType):
         return _reader(hint.__supertype__)
@@ -152,7 +152,7 @@ def _reader(hint: Any) -> _Reader:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return lambda part, values: hint(part)
     if isinstance(hint, type) and is_dataclass(hint):
-        return _referred((hint,))
+        return _reference_to((hint,))
     raise TypeError(f"a field of type {hint} cannot be read")
 
 
@@ -165,7 +165,7 @@ def _exactly(kind: type) -> _Reader:
     return read
 
 
-def _referred(kinds: tuple[type, ...]) -> _Reader:
+def _reference_to(kinds: tuple[type, ...]) -> _Reader:
     def read(part: Any, values: list[Any]) -> Any:
         if type(part) is not int or part < 0 or type(values[part]) not in kinds:
             raise ValueError(f"{part!r} does not refer to a {kinds[0].__name__}")
@@ -176,7 +176,7 @@ def _referred(kinds: tuple[type, ...]) -> _Reader:
 
 def _one_of(arguments: tuple[Any, ...]) -> _Reader:
     kinds = tuple(argument for argument in arguments if argument is not type(None))
-    inner = _referred(kinds) if len(kinds) > 1 else _reader(kinds[0])
+    inner = _reference_to(kinds) if len(kinds) > 1 else _reader(kinds[0])
     if len(kinds) == len(arguments):
         return inner
     return lambda part, values: None if part is None else inner(part, values)
@@ -187,18 +187,18 @@ def _tuple_of(arguments: tuple[Any, ...]) -> _Reader:
         each = _reader(arguments[0])
 
         def read_all(part: Any, values: list[Any]) -> Any:
-            return tuple(each(one, values) for one in _listed(part))
+            return tuple(each(one, values) for one in _list_of(part))
 
         return read_all
     readers = tuple(_reader(argument) for argument in arguments)
 
     def read(part: Any, values: list[Any]) -> Any:
-        return tuple(reader(one, values) for reader, one in zip(readers, _listed(part), strict=True))
+        return tuple(reader(one, values) for reader, one in zip(readers, _list_of(part), strict=True))
 
     return read
 
 
-def _listed(part: Any) -> list[Any]:
+def _list_of(part: Any) -> list[Any]:
     if type(part) is not list:
         raise ValueError(f"{part!r} is not a list")
     return part

@@ -1,8 +1,8 @@
-"""The compiled queries of a process: kept here, on the host and in the catalog, or compiled now.
+"""The compiled queries of a process: cached in memory, on the host and in the catalog, or compiled now.
 
-Asked in this order: the process, the files of the host, the catalog, the compiler. What a level did not
-have it is given. A key names the definition, the state of what it reads, the limits, the version of the code
-and how often the caches were cleared; so nothing has to be deleted to be out of use.
+The levels are asked in this order: the process, the files of the host, the catalog, the compiler; a level
+that misses is filled. A key contains the definition, the state of what it reads, the limits, the version of
+the code and how often the caches were cleared, so an outdated entry is never found and need not be deleted.
 """
 
 from __future__ import annotations
@@ -21,18 +21,23 @@ from pgtrickle.model.stream_table import RelationId, StreamTable, StreamTableId
 from pgtrickle.plan.compile import Compiled
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.postgres.connection import Connection, DatabaseError
-from pgtrickle.refresh.caching.codec import Unreadable, decoded, encoded
+from pgtrickle.refresh.caching.codec import Unreadable, decode, encode
 from pgtrickle.refresh.caching.host import HostFiles
-from pgtrickle.refresh.caching.saved import MAX_SAVED, Recalled, SavedCompilation, recalled, saved
+from pgtrickle.refresh.caching.saved import (
+    MAX_SAVED,
+    SavedCompilation,
+    SavedFollowing,
+    restored_compilation,
+    saved_compilation,
+)
 from pgtrickle.refresh.caching.version import code_version
-from pgtrickle.refresh.compiling import Compilation, compilation
-
-"""How many compiled queries a process keeps unless told otherwise."""
+from pgtrickle.refresh.compilation import Compilation, compile_table
+from pgtrickle.refresh.plan_text import plan_lines
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
-    """What makes one compilation differ from any other."""
+class _CompilationKey:
+    """Everything that one compilation depends on."""
 
     table: StreamTableId
     database: str
@@ -50,12 +55,12 @@ class _Key:
 
     @property
     def prefix(self) -> str:
-        """How the names of files begin that are still in use."""
+        """The beginning of the names of files that are still in use."""
         return f"{self.generation}-"
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _CachedCompilation:
     """A compilation in use, and the windows whose programs the other levels have."""
 
     found: Compilation
@@ -73,9 +78,9 @@ class _Entry:
 
     @property
     def owes_a_program(self) -> bool:
-        """Whether a window occurred for which there is none, or none that the other levels have."""
+        """Whether a window occurred whose program is missing here or in the other levels."""
         plan = self.found.compiled
-        if isinstance(plan, Recalled):
+        if isinstance(plan, SavedFollowing):
             return bool(plan.missed)
         return (
             isinstance(plan, Compiled)
@@ -85,7 +90,7 @@ class _Entry:
 
 
 class Compilations:
-    """All levels as one. Safe to use from many threads."""
+    """All levels together. Safe to use from many threads."""
 
     def __init__(
         self,
@@ -94,27 +99,27 @@ class Compilations:
         limits: QueryLimits = USUAL_LIMITS,
     ) -> None:
         self._limits = limits
-        self._kept: LruCache[StreamTableId, _Entry] = LruCache(max_entries)
+        self._kept: LruCache[StreamTableId, _CachedCompilation] = LruCache(max_entries)
         self._files = HostFiles(directory) if directory else None
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._databases: set[str] = set()
 
     def of(self, connection: Connection, table: StreamTable) -> Compilation:
-        """The table's query, compiled now or before, here or elsewhere."""
+        """The compilation of the table's query, made now or before, here or elsewhere."""
         entry = self._kept.get(table.id)
         if entry is None or not entry.fits(table):
             self._count("misses")
-            entry = self._recalled(connection, table) or self._compiled(connection, table)
+            entry = self._load(connection, table) or self._compile(connection, table)
             self._kept.put(table.id, entry)
             return entry.found
         self._count("hits")
         if entry.owes_a_program:
-            entry = self._extended(connection, table, entry)
+            entry = self._extend(connection, table, entry)
             self._kept.put(table.id, entry)
         return entry.found
 
-    def at_hand(self, table: StreamTable) -> Compilation | None:
+    def in_memory(self, table: StreamTable) -> Compilation | None:
         """The table's query, if this process has it and owes nothing to the other levels."""
         entry = self._kept.get(table.id)
         if entry is None or not entry.fits(table) or entry.owes_a_program:
@@ -128,25 +133,25 @@ class Compilations:
         return entry is not None and not entry.fits(table)
 
     def with_operators(self, connection: Connection, table: StreamTable) -> Compilation:
-        """The compilation with its operators, which no level but the process keeps."""
+        """The compilation with its operators, which only the level of the process keeps."""
         found = self.of(connection, table)
-        if not isinstance(found.compiled, Recalled):
+        if not isinstance(found.compiled, SavedFollowing):
             return found
-        entry = self._compiled(connection, table)
+        entry = self._compile(connection, table)
         self._kept.put(table.id, entry)
         return entry.found
 
-    def known(self, table: StreamTableId) -> Compilation | None:
-        """What this process has of the table, whether or not it is still good."""
+    def last(self, table: StreamTableId) -> Compilation | None:
+        """The compilation that this process has, even if it is out of date."""
         entry = self._kept.peek(table)
         return entry.found if entry else None
 
     def forget(self, table: StreamTableId) -> None:
-        """Something that the query relies on is not as it was."""
+        """Drop the compilation of a table: something that its query relies on has changed."""
         self._kept.drop(table)
 
     def clear(self) -> None:
-        """Empty the levels of this process and this host."""
+        """Clear the levels of this process and this host."""
         self._kept.clear()
         with self._lock:
             databases, self._databases = self._databases, set()
@@ -156,13 +161,13 @@ class Compilations:
         self._count("clears")
 
     def counters(self) -> Mapping[str, int]:
-        """How often each level had what was asked for, since the process began."""
+        """How often each level was hit since the process began."""
         names = ("hits", "misses", "host_hits", "catalog_hits", "compiles", "unsaved", "clears")
         with self._lock:
             counts = {name: self._counts[name] for name in names}
         return {**counts, "evictions": self._kept.evictions, "entries": len(self._kept)}
 
-    def _recalled(self, connection: Connection, table: StreamTable) -> _Entry | None:
+    def _load(self, connection: Connection, table: StreamTable) -> _CachedCompilation | None:
         key = self._key(connection, table)
         data = self._files.read(key.database, key.file) if self._files else None
         found = _read(data, key)
@@ -176,59 +181,66 @@ class Compilations:
             self._count("catalog_hits")
             if data is not None:
                 self._write(key, data)
-        return _Entry(recalled(found), key.generation, table.ground_generation, _windows(found))
+        return _CachedCompilation(
+            restored_compilation(found), key.generation, table.ground_generation, _windows(found)
+        )
 
-    def _compiled(self, connection: Connection, table: StreamTable) -> _Entry:
+    def _compile(self, connection: Connection, table: StreamTable) -> _CachedCompilation:
         self._count("compiles")
-        return self._shared(connection, table, compilation(connection, table, self._limits))
+        return self._save(connection, table, compile_table(connection, table, self._limits))
 
-    def _extended(self, connection: Connection, table: StreamTable, entry: _Entry) -> _Entry:
-        """A window occurred that others do not know yet: make its program, and let them have it."""
+    def _extend(
+        self, connection: Connection, table: StreamTable, entry: _CachedCompilation
+    ) -> _CachedCompilation:
+        """Make the program of a window that the other levels do not have, and save it there."""
         found, plan = entry.found, entry.found.compiled
-        if isinstance(plan, Recalled):
+        if isinstance(plan, SavedFollowing):
             self._count("compiles")
-            found = compilation(connection, table, self._limits)
+            found = compile_table(connection, table, self._limits)
             if isinstance(found.compiled, Compiled):
                 for window in entry.saved | plan.missed:
                     found.compiled.program(window)
-        return self._shared(connection, table, found)
+        return self._save(connection, table, found)
 
-    def _shared(self, connection: Connection, table: StreamTable, found: Compilation) -> _Entry:
-        """Give a compilation to the host and to all hosts."""
-        key, values = self._key(connection, table), saved(found)
-        data = encoded(values, key.text)
+    def _save(self, connection: Connection, table: StreamTable, found: Compilation) -> _CachedCompilation:
+        """Save a compilation on the host and in the catalog."""
+        key, values = self._key(connection, table), saved_compilation(found)
+        data = encode(values, key.text)
         self._write(key, data)
         try:
             with connection.transaction():
-                save_compiled(connection, table.id, code_version(), key.fingerprint, key.generation, data)
+                plan = "\n".join(plan_lines(found))
+                save_compiled(
+                    connection, table.id, code_version(), key.fingerprint, key.generation, data, plan
+                )
         except DatabaseError:
-            # others will compile it themselves
+            # other sidecars compile it themselves
             self._count("unsaved")
-        return _Entry(found, key.generation, table.ground_generation, _windows(values))
+        return _CachedCompilation(found, key.generation, table.ground_generation, _windows(values))
 
-    def _write(self, key: _Key, data: bytes) -> None:
+    def _write(self, key: _CompilationKey, data: bytes) -> None:
         if self._files:
             self._files.write(key.database, key.file, data, still_used=key.prefix)
 
-    def _key(self, connection: Connection, table: StreamTable) -> _Key:
-        """Everything that the compiler looks at, as it is now."""
+    def _key(self, connection: Connection, table: StreamTable) -> _CompilationKey:
+        """The key of what the compiler would read now."""
         origin = compiled_from(connection, table.id)
         parts = (table.query, table.mode.value, table.settings, origin.text, self._limits)
         with self._lock:
             self._databases.add(origin.database)
         fingerprint = hashlib.sha256(repr(parts).encode()).hexdigest()
-        return _Key(table.id, origin.database, fingerprint, table.cache_generation)
+        return _CompilationKey(table.id, origin.database, fingerprint, table.cache_generation)
 
     def _count(self, name: str) -> None:
         with self._lock:
             self._counts[name] += 1
 
 
-def _read(data: bytes | None, key: _Key) -> SavedCompilation | None:
+def _read(data: bytes | None, key: _CompilationKey) -> SavedCompilation | None:
     if data is None:
         return None
     try:
-        return decoded(SavedCompilation, data, key.text)
+        return decode(SavedCompilation, data, key.text)
     except Unreadable:
         return None
 

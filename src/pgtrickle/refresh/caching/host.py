@@ -1,8 +1,8 @@
-"""The level on the host: a file for each compiled query, shared by all processes of one user.
+"""The cache on the host: a file for each compiled query, shared by all processes of one user.
 
-A file says which SQL a sidecar runs. So only directories that belong to us and that nobody else may
-write to are used, and nothing is followed that is not a plain file of ours. A file is written beside
-its place and then moved there: a reader sees all of it or nothing, and what is damaged is not accepted.
+A file decides which SQL a sidecar runs. So directories are used only if they belong to us and nobody else can
+write to them, and only regular files of ours are read. A file is written under another name and then moved,
+so a reader sees all of it or nothing; damaged files are rejected.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from pathlib import Path
 from typing import Final
 
 KEPT_SECONDS: Final = 30 * 24 * 3600
-"""Files that nobody has read for so long are removed."""
+"""Files that were not read for this long are removed."""
 _MAX_BYTES: Final = 16 << 20
 _NEW: Final = "new-"
 
 
 class HostFiles:
-    """Bytes by database and name. Whatever goes wrong with files is a miss, never an error."""
+    """Bytes by database and name. A problem with a file is a miss, never an error."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._pruned = False
 
     def read(self, database: str, name: str) -> bytes | None:
-        """What was written under the name, if it is there and ours."""
+        """The bytes under a name; None if there is no such file, or it is not ours."""
         path = self._directory / database / name
         try:
             if not _is_ours(path.parent):
@@ -45,9 +45,9 @@ class HostFiles:
             return None
 
     def write(self, database: str, name: str, data: bytes, *, still_used: str = "") -> None:
-        """Put the bytes under the name, at once; if that cannot be done safely, do nothing.
+        """Write the bytes under a name, atomically; do nothing if that is not safe.
 
-        Names of the same database that begin otherwise than `still_used` are not in use any more.
+        Files of the same database whose names do not begin with `still_used` are out of use.
         """
         place = self._directory / database
         try:
@@ -69,8 +69,8 @@ class HostFiles:
         self._prune(database, still_used)
 
     def clear(self, database: str) -> int:
-        """Remove all files of a database; how many went."""
-        return sum(_removed(path) for path in self._files(database))
+        """Remove all files of a database; returns their number."""
+        return sum(_remove(path) for path in self._files(database))
 
     def _files(self, database: str) -> Iterator[Path]:
         place = self._directory / database
@@ -81,7 +81,7 @@ class HostFiles:
             return
 
     def _prune(self, own: str, still_used: str) -> None:
-        """Once in the life of a process: remove what nobody reads any more, of any database."""
+        """Remove files of all databases that are out of use; only once in each process."""
         if self._pruned:
             return
         self._pruned = True
@@ -97,10 +97,10 @@ class HostFiles:
                 except OSError:
                     continue
                 if is_old or (database == own and not path.name.startswith((still_used, _NEW))):
-                    _removed(path)
+                    _remove(path)
 
 
-def _removed(path: Path) -> bool:
+def _remove(path: Path) -> bool:
     try:
         path.unlink()
     except OSError:
@@ -114,5 +114,5 @@ def _is_ours(place: Path) -> bool:
 
 
 def _is_private(found: os.stat_result) -> bool:
-    """Whether it belongs to us, and nobody else may write to it."""
+    """Whether it belongs to us and nobody else can write to it."""
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

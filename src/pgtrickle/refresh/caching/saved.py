@@ -1,4 +1,4 @@
-"""A compilation without its operators: the programs made so far, as plain values that can be stored."""
+"""A compilation without its operators: the programs made so far, as values that can be stored."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pgtrickle.model.stream_table import RefreshMode, RelationId
 from pgtrickle.plan.compile import Compiled
 from pgtrickle.plan.program import Program
 from pgtrickle.plan.programs import QueryPrograms
-from pgtrickle.refresh.compiling import Compilation
+from pgtrickle.refresh.compilation import Compilation
 
 MAX_SAVED = 32
-"""So many programs of one query are stored, the latest asked for."""
+"""The most programs of one query that are stored, the last used ones first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class SavedProgram:
 
 @dataclass(frozen=True, slots=True)
 class SavedPlan:
-    """A query that can be followed; among its programs is one for when every source has changed."""
+    """A query that can be followed; one of its programs is for changes of all sources."""
 
     sources: tuple[RelationId, ...]
     clocked: tuple[RelationId, ...]
@@ -37,7 +37,7 @@ class SavedPlan:
 
 @dataclass(frozen=True, slots=True)
 class SavedCompilation:
-    """What compiling found, for others who refresh the same stream table."""
+    """A compilation, for other processes that refresh the same stream table."""
 
     query: str
     answer: str
@@ -49,11 +49,11 @@ class SavedCompilation:
     follows_clock: bool
 
 
-class Recalled(QueryPrograms):
-    """A query that somebody compiled before.
+class SavedFollowing(QueryPrograms):
+    """A query that was compiled before, perhaps by another process.
 
-    A window for which there is no program gets that of a larger one: it reads more than it would have
-    to, and finds the same. Such a window is noted, for whoever compiles the query the next time.
+    A window without a program gets that of a larger window, which reads more than necessary and gives the
+    same result. Such windows are noted, so that the next compilation makes their programs.
     """
 
     def __init__(self, plan: SavedPlan) -> None:
@@ -76,7 +76,7 @@ class Recalled(QueryPrograms):
 
     @property
     def missed(self) -> frozenset[frozenset[RelationId]]:
-        """The windows that had to make do with the program of a larger one."""
+        """The windows that used the program of a larger one."""
         with self._lock:
             return frozenset(self._missed)
 
@@ -92,8 +92,8 @@ class Recalled(QueryPrograms):
         return self._plan.initial
 
 
-def saved(found: Compilation) -> SavedCompilation:
-    """The compilation as values; programs for the commonest windows are made if they were not."""
+def saved_compilation(found: Compilation) -> SavedCompilation:
+    """The compilation as values; makes the programs of the commonest windows if they are missing."""
     assert found.compiled is None or isinstance(found.compiled, Compiled)
     return SavedCompilation(
         query=found.query,
@@ -107,7 +107,7 @@ def saved(found: Compilation) -> SavedCompilation:
     )
 
 
-def recalled(saved: SavedCompilation) -> Compilation:
+def restored_compilation(saved: SavedCompilation) -> Compilation:
     """The compilation as a refresh uses it."""
     return Compilation(
         query=saved.query,
@@ -115,7 +115,7 @@ def recalled(saved: SavedCompilation) -> Compilation:
         mode=saved.mode,
         outputs=saved.outputs,
         sources=saved.sources,
-        compiled=Recalled(saved.plan) if saved.plan else None,
+        compiled=SavedFollowing(saved.plan) if saved.plan else None,
         reason=saved.reason,
         follows_clock=saved.follows_clock,
     )

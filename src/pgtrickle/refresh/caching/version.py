@@ -1,4 +1,4 @@
-"""Which code compiled: plans of other code are never read."""
+"""The version of the compiling code: plans of another version are never read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-_COMPILING = ("model", "plan", "postgres", "refresh/caching", "refresh/compiling.py")
-"""All code that decides what a program is, and how it is written down."""
+_COMPILING = ("model", "plan", "postgres", "refresh/caching", "refresh/compilation.py")
+"""All code that decides what a program is, and how it is stored."""
 
 
 @cache
 def code_version() -> str:
-    """A digest of the code that compiles, and of the parser it uses."""
+    """A digest of the compiling code and the version of its parser."""
     digest = hashlib.sha256(version("sqlglot").encode())
     for part in _COMPILING:
         for name, content in _contents(files("pgtrickle").joinpath(part), part):

@@ -1,0 +1,47 @@
+"""Adds rows to a stream table that only ever gets new ones, without looking for rows to remove."""
+
+from __future__ import annotations
+
+import pyarrow.compute as pc
+
+from pgtrickle.apply.compose import comma_list, identifier, relation
+from pgtrickle.apply.finals import Finals, cte
+from pgtrickle.apply.result_rows import ArrayRows, Rows, carried_columns, relation_of
+from pgtrickle.apply.stored_table import StoredTable
+from pgtrickle.apply.write import Applied, divergence_error
+from pgtrickle.plan.program import RowsTarget
+from pgtrickle.plan.reads import WEIGHT
+from pgtrickle.postgres.connection import Connection, sql
+
+
+def only_adds(connection: Connection, target: RowsTarget, rows: Rows) -> bool:
+    """Whether no row of a change removes anything."""
+    if isinstance(rows, ArrayRows):
+        least = pc.min(rows.table.column(WEIGHT)).as_py()
+        return least is None or least > 0
+    given = relation_of(rows, carried_columns(target))
+    query = sql.SQL("select exists (select from ({}) r where r.{} < 0)").format(
+        given.query, identifier(WEIGHT)
+    )
+    row = connection.execute(query, given.parameters).fetchone()
+    assert row is not None
+    return not row[0]
+
+
+def append(connection: Connection, stored: StoredTable, finals: Finals) -> Applied:
+    """Insert the rows of a change that only adds some."""
+    statement = sql.SQL(
+        "with {steps}, inserted as (insert into {table} ({names}) select {values} from weighted w"
+        " cross join lateral generate_series(1, w.weight) returning 1)"
+        " select (select count(*) from inserted), coalesce(sum(weight), 0) from weighted"
+    ).format(
+        steps=comma_list([*finals.steps, cte("weighted", finals.added)]),
+        table=relation(stored.name),
+        names=comma_list(stored.names),
+        values=comma_list(stored.new_values("o", "w")),
+    )
+    row = connection.execute(statement, finals.parameters).fetchone()
+    assert row is not None
+    if row[0] != row[1]:
+        raise divergence_error(stored.name, None)
+    return Applied(row[0], 0)

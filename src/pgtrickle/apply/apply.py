@@ -1,0 +1,186 @@
+"""Applies the rows that Spark returned to a stream table, in the transaction of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import assert_never
+
+from pgtrickle.apply.append import append, only_adds
+from pgtrickle.apply.compose import comma_list, identifier, numbered_names, relation, with_aliases
+from pgtrickle.apply.finals import Finals, cte, outputs_of, restored_values
+from pgtrickle.apply.first_rows import apply_first_rows, fill_state, show
+from pgtrickle.apply.merged_groups import merge_only, merged_finals, show_first
+from pgtrickle.apply.recording import Recording
+from pgtrickle.apply.replaced_groups import replaced_finals
+from pgtrickle.apply.result_rows import ArrayRows, Rows, carried_columns, relation_of
+from pgtrickle.apply.storage import state_table
+from pgtrickle.apply.stored_table import StoredTable, stored_table
+from pgtrickle.apply.write import Applied, write
+from pgtrickle.model.names import RelationName
+from pgtrickle.plan.program import FirstRows, MergedGroups, ReplacedGroups, RowsTarget, Target
+from pgtrickle.plan.reads import WEIGHT
+from pgtrickle.postgres.connection import Connection, sql
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A stream table, its state, and the target of the program whose rows go there.
+
+    `match_columns` is the SQL by which the index of the table hashes each of its columns. `is_append_only`
+    says that its changes usually only add rows, which then need not be folded and looked up. `recording` is
+    where its changes are recorded, if they are.
+    """
+
+    name: RelationName
+    match_columns: Sequence[str]
+    state_id: int
+    target: Target
+    is_append_only: bool = False
+    recording: Recording | None = None
+
+    @property
+    def stored(self) -> StoredTable:
+        """The stream table to write to."""
+        outputs, key = self.target.outputs, self.target.key
+        return stored_table(self.name, self.match_columns, outputs, key, self.recording)
+
+
+def apply_changes(
+    connection: Connection, destination: Destination, rows: Rows, rescanned: Rows | None = None
+) -> Applied:
+    """Add a change to a stream table and its state; `rescanned` holds what `groups_to_rescan` asked for."""
+    _analyze(connection, rows)
+    with _open_guard(connection, few=isinstance(rows, ArrayRows)):
+        return apply_unguarded(connection, destination, rows, rescanned)
+
+
+@contextmanager
+def open_guard_for_few(connection: Connection) -> Iterator[None]:
+    """Open the guard of stream tables for several small changes, each applied by `apply_unguarded`."""
+    with _open_guard(connection, few=True):
+        yield
+
+
+def apply_unguarded(
+    connection: Connection, destination: Destination, rows: Rows, rescanned: Rows | None = None
+) -> Applied:
+    """Add a change like `apply_changes`, after the guard was opened."""
+    stored, state_id, target = destination.stored, destination.state_id, destination.target
+    if isinstance(target, FirstRows):
+        return apply_first_rows(connection, stored, state_id, target, rows)
+    finals = _finals(state_id, target, rows, rescanned)
+    if isinstance(target, MergedGroups) and target.cut is not None:
+        return _merge_and_cut(connection, stored, state_id, target, finals)
+    # what is recorded is the folded change, which only the general statement computes
+    may_append = destination.is_append_only and destination.recording is None
+    if may_append and isinstance(target, RowsTarget) and only_adds(connection, target, rows):
+        return append(connection, stored, finals)
+    weighted = finals.added
+    if finals.removed is not None:
+        weighted = sql.SQL("{} union all {}").format(finals.added, finals.removed)
+    return write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
+
+
+def replace_all(connection: Connection, destination: Destination, rows: Rows) -> Applied:
+    """Make the rows the whole content of a stream table and its state; only the difference is written."""
+    stored, state_id, target = destination.stored, destination.state_id, destination.target
+    assert not isinstance(target, FirstRows)
+    if not isinstance(target, RowsTarget):
+        # only sidecars read the state, and the claim of the caller keeps other sidecars out
+        connection.execute(sql.SQL("truncate table {}").format(relation(state_table(state_id))), {})
+    finals = _finals(state_id, target, rows, None)
+    _analyze(connection, rows)
+    if isinstance(target, MergedGroups) and target.cut is not None:
+        with _open_guard(connection, few=isinstance(rows, ArrayRows)):
+            return _merge_and_cut(connection, stored, state_id, target, finals)
+    weighted = sql.SQL("{} union all {}").format(finals.added, stored.rows)
+    with _open_guard(connection, few=False):
+        applied = write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
+    if not isinstance(target, RowsTarget):
+        connection.execute(sql.SQL("analyze {}").format(relation(state_table(state_id))), {})
+    return applied
+
+
+def _merge_and_cut(
+    connection: Connection, stored: StoredTable, state_id: int, target: MergedGroups, finals: Finals
+) -> Applied:
+    """Merge the state; after that the first of all groups are known."""
+    merge_only(connection, stored.name, finals)
+    with _open_guard(connection, few=False):
+        return show_first(connection, stored, state_id, target)
+
+
+def fill_first_rows(connection: Connection, destination: Destination) -> Applied:
+    """Fill the state of an ordered result from its query, and show the cut."""
+    target = destination.target
+    assert isinstance(target, FirstRows)
+    with _open_guard(connection, few=False):
+        fill_state(connection, destination.state_id, target)
+        return show(connection, destination.stored, destination.state_id, target)
+
+
+def replace_from_query_staging(connection: Connection, stored: StoredTable, staging: RelationName) -> Applied:
+    """Make the rows of a staging table, which has the same columns, the whole content of a stream table."""
+    answer = sql.SQL("select {}, 1 as weight from {}").format(
+        comma_list(with_aliases(stored.names, numbered_names("o", len(stored.columns)))), relation(staging)
+    )
+    connection.execute(sql.SQL("analyze {}").format(relation(staging)), {})
+    with _open_guard(connection, few=False):
+        weighted = sql.SQL("{} union all {}").format(answer, stored.rows)
+        return write(connection, stored, (), weighted, None, {})
+
+
+def _finals(
+    state_id: int, target: RowsTarget | MergedGroups | ReplacedGroups, rows: Rows, rescanned: Rows | None
+) -> Finals:
+    match target:
+        case RowsTarget():
+            return _row_finals(target, rows)
+        case MergedGroups():
+            return merged_finals(state_id, target, rows, rescanned)
+        case ReplacedGroups():
+            return replaced_finals(state_id, target, rows)
+        case _:
+            assert_never(target)
+
+
+def _row_finals(target: RowsTarget, rows: Rows) -> Finals:
+    given = relation_of(rows, carried_columns(target))
+    names = [identifier(field.name) for field in target.fields]
+    weight = identifier(WEIGHT)
+    scope = sql.SQL("(select {} from given r) x").format(
+        comma_list(
+            [*with_aliases(restored_values(target.fields, "r"), names), sql.SQL("r.{}").format(weight)]
+        )
+    )
+    added = outputs_of(target.outputs, None, scope, sql.SQL("x.{}").format(weight))
+    return Finals((cte("given", given.query),), added, None, None, given.parameters)
+
+
+def _analyze(connection: Connection, rows: Rows) -> None:
+    """Collect statistics of rows that were just written, for the planner."""
+    if not isinstance(rows, ArrayRows):
+        connection.execute(sql.SQL("analyze {}").format(relation(rows.table)), {})
+
+
+@contextmanager
+def _open_guard(connection: Connection, *, few: bool) -> Iterator[None]:
+    """Open the guard of stream tables for this transaction, and restore the settings at the end.
+
+    A few rows are looked up by their hash even if the table was just filled and the planner has no statistics
+    yet. JIT compilation of such a statement costs more than it saves.
+    """
+    names = ("pgtrickle.applying", "enable_seqscan", "jit", "work_mem")
+    settings = ("on", "off", "off", None) if few else ("on", "on", "off", "64MB")
+    query = """
+        select array_agg(current_setting(name, true) order by n),
+            array_agg(set_config(name, coalesce(value, current_setting(name, true), ''), true) order by n)
+        from unnest(%s::text[], %s::text[]) with ordinality as s(name, value, n)
+    """
+    row = connection.execute(query, (list(names), list(settings))).fetchone()
+    assert row is not None
+    yield
+    was_open, *others = row[0]
+    connection.execute(query, (list(names), [was_open or "off", *others]))

@@ -1,0 +1,177 @@
+"""Carries out the reads of a program: their SQL, and their rows as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from pgtrickle.changes.answers import answer_query, is_empty_answer
+from pgtrickle.changes.kept_rows import Ask, can_be_kept, matching_rows
+from pgtrickle.changes.keys import ALWAYS, NEVER, LookupKeys, any_of, trusted_sql
+from pgtrickle.changes.memory import Holding, cost
+from pgtrickle.changes.relations import CHANGE, Ends, carried_list, where, where_all, window_query
+from pgtrickle.model.carrier import BOOLEAN, Carrier, Field
+from pgtrickle.plan.reads import AGAIN, WEIGHT, Read, ReadKind, Version
+from pgtrickle.postgres.arrow import arrow_schema, read_batches
+from pgtrickle.postgres.connection import Connection, sql
+
+Whole = Callable[[Read, Ask], pa.Table | None]
+"""Returns all rows that a read of an unchanged source could find, if they are few enough to keep."""
+
+_AGAIN = Field(AGAIN, Carrier("boolean", BOOLEAN, "({})", "({})::boolean", True, False))
+
+
+def read_all(
+    reads: tuple[Read, ...],
+    connection: Connection,
+    ends: Ends,
+    holding: Holding,
+    *,
+    given: Mapping[str, pa.Table] = MappingProxyType({}),
+    whole: Whole | None = None,
+    shared: Mapping[str, pa.Table] = MappingProxyType({}),
+    onto: dict[str, pa.Table] | None = None,
+) -> dict[str, pa.Table]:
+    """Carry out the reads in order, each restricted by the keys that earlier ones found.
+
+    `given` holds keys that no read finds; `shared` holds rows that were read before, by the name of the read.
+    If the rows are too many for the driver, `onto` holds what was read so far.
+    """
+    found = {} if onto is None else onto
+    tables = {**given, **shared}
+    for read in reads:
+        if read.name not in shared:
+            tables[read.name] = read_one(read, connection, ends, LookupKeys(tables), holding, whole)
+        found[read.name] = tables[read.name]
+    return found
+
+
+def fields_of(read: Read) -> tuple[Field, ...]:
+    """The columns of a read, without the weight."""
+    return (*read.fields, _AGAIN) if read.earlier else read.fields
+
+
+def has_weight(read: Read) -> bool:
+    """Whether a read has a column for the weight: it does unless every row counts once and has columns."""
+    is_compared = read.version in {Version.CHANGED, Version.STAYED}
+    return read.kind is not ReadKind.ANSWER or is_compared or not read.fields
+
+
+def read_one(
+    read: Read,
+    connection: Connection,
+    ends: Ends,
+    keys: LookupKeys | None,
+    holding: Holding,
+    whole: Whole | None = None,
+) -> pa.Table:
+    """Read the rows of one read into the driver; without keys, all of them."""
+    if keys is None:
+        return _read_held(read, connection, read_query(read, ends, None), holding)
+    if is_empty(read, keys):
+        return arrow_schema(fields_of(read), has_weight=has_weight(read)).empty_table()
+    if whole is not None and can_be_kept(read, keys.tables):
+        rows = whole(read, partial(_read_first, connection, ends))
+        if rows is not None:
+            return matching_rows(rows, read, keys.tables)
+    return _read_held(read, connection, read_query(read, ends, keys), holding)
+
+
+def _read_first(connection: Connection, ends: Ends, read: Read, limit: int, most: int) -> pa.Table | None:
+    """Read at most `limit` rows; None if they have more than `most` bytes."""
+    query = sql.SQL("{} limit {}").format(read_query(read, ends, LookupKeys({})), sql.Literal(limit))
+    schema = arrow_schema(fields_of(read), has_weight=has_weight(read))
+    found: list[pa.RecordBatch] = []
+    size = 0
+    # read to the end in any case: they are few, and breaking off would end the transaction
+    for batch in read_batches(connection, query, schema):
+        size += cost(batch)
+        found = [*found, batch] if size <= most else []
+    return pa.Table.from_batches(found, schema) if size <= most else None
+
+
+def _read_held(read: Read, connection: Connection, query: sql.Composable, holding: Holding) -> pa.Table:
+    schema = arrow_schema(fields_of(read), has_weight=has_weight(read))
+    return holding.table(read_batches(connection, query, schema), schema)
+
+
+def is_empty(read: Read, keys: LookupKeys) -> bool:
+    """Whether the keys alone show that there is nothing to read."""
+    if read.lookups and any_of(read.lookups, keys) is NEVER:
+        return True
+    return bool(read.parts) and is_empty_answer(read, keys)
+
+
+def read_query(read: Read, ends: Ends, keys: LookupKeys | None, piece: str | None = None) -> sql.Composed:
+    """The SQL of a read; without keys it ignores its lookups and reads everything.
+
+    `piece` is a condition that selects a part of the rows; the rows that the window inserted are then not
+    subtracted.
+    """
+    if read.kind is ReadKind.CHANGES:
+        return _changes_query(read, ends)
+    if read.kind is ReadKind.ANSWER:
+        return answer_query(read, ends, keys)
+    return _rows_query(read, ends, keys, piece)
+
+
+def _changes_query(read: Read, ends: Ends) -> sql.Composed:
+    return sql.SQL(
+        "select {fields}, sum(t.{change})::bigint as {weight} from ({window}) as t{where}"
+        " group by {positions} having sum(t.{change}) <> 0"
+    ).format(
+        fields=carried_list(read),
+        weight=sql.Identifier(WEIGHT),
+        change=CHANGE,
+        window=window_query(read, ends),
+        where=where_all([sql.SQL("t.{} <> 0").format(CHANGE)]),
+        positions=_positions(len(read.fields)),
+    )
+
+
+def _rows_query(read: Read, ends: Ends, keys: LookupKeys | None, piece: str | None) -> sql.Composed:
+    """The rows now, minus those that the window inserted."""
+    assert read.source is not None
+    fields, found = _fields_and_lookups(read, keys)
+    pieces = [trusted_sql(piece)] if piece else []
+    now = sql.SQL("select {}, 1::bigint as {} from {} as t{}").format(
+        fields,
+        sql.Identifier(WEIGHT),
+        sql.Identifier(read.source.table.schema, read.source.table.name),
+        where(read, [found, *pieces], ends.now),
+    )
+    if not read.is_changed or piece:
+        return now
+    return sql.SQL("{} union all {}").format(now, inserted_query(read, ends, keys))
+
+
+def inserted_query(read: Read, ends: Ends, keys: LookupKeys | None) -> sql.Composed:
+    """The rows of a read that the window inserted, with negative weights."""
+    fields, found = _fields_and_lookups(read, keys)
+    return sql.SQL(
+        "select {fields}, -sum(t.{change})::bigint as {weight} from ({window}) as t{where}"
+        " group by {positions} having sum(t.{change}) > 0"
+    ).format(
+        fields=fields,
+        weight=sql.Identifier(WEIGHT),
+        change=CHANGE,
+        window=window_query(read, ends),
+        where=where_all([found]),
+        positions=_positions(len(fields_of(read))),
+    )
+
+
+def _fields_and_lookups(read: Read, keys: LookupKeys | None) -> tuple[sql.Composable, sql.Composable]:
+    found = any_of(read.lookups, keys) if read.lookups else ALWAYS
+    if keys is None and read.earlier:
+        found = NEVER  # the first read of this source finds all rows
+    again = [any_of(read.earlier, keys)] if read.earlier else []
+    marks = [sql.SQL(", coalesce({}, false) as {}").format(a, sql.Identifier(AGAIN)) for a in again]
+    return sql.SQL("").join([carried_list(read), *marks]), found
+
+
+def _positions(count: int) -> sql.Composed:
+    return sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(count))

@@ -1,0 +1,64 @@
+"""The window between two frontiers: which sources changed in it, and by how many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.postgres.connection import Connection, sql
+
+CHANGES = "pgtrickle_changes"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceWindow:
+    """How many change rows a source has in the window, and whether it was truncated."""
+
+    relation: RelationId
+    rows: int
+    is_truncated: bool
+
+
+Start = tuple[RelationId, Frontier]
+"""A source, and the frontier up to which a reader has followed it."""
+
+
+def buffers(relation: RelationId) -> tuple[RelationName, RelationName]:
+    """The two change buffers of a source, which take turns."""
+    return RelationName(CHANGES, f"changes_{relation}_0"), RelationName(CHANGES, f"changes_{relation}_1")
+
+
+def unseen_by(frontier: Frontier) -> sql.Composed:
+    """The condition for change rows that the frontier has not seen.
+
+    The other end needs no condition: the reading snapshot does not see later rows. The range of transaction
+    ids lets the index skip old rows.
+    """
+    return sql.SQL(
+        "xid >= {xmin}::text::xid8 and not pg_visible_in_snapshot(xid, {old}::pg_snapshot)"
+    ).format(xmin=sql.Literal(str(frontier.xmin)), old=sql.Literal(str(frontier)))
+
+
+def count_windows(connection: Connection, since: Iterable[Start]) -> dict[Start, SourceWindow]:
+    """Count the windows of these sources since their frontiers in one query; unchanged ones are left out."""
+    starts = list(dict.fromkeys(since))
+    parts = [_count_query(number, *start) for number, start in enumerate(starts)]
+    if not parts:
+        return {}
+    rows = connection.execute(sql.SQL(" union all ").join(parts)).fetchall()
+    return {starts[r[0]]: SourceWindow(starts[r[0]][0], r[1], r[2]) for r in rows if r[1] or r[2]}
+
+
+def _count_query(number: int, relation: RelationId, frontier: Frontier) -> sql.Composed:
+    arms = [
+        sql.SQL("select weight from {} where {}").format(
+            sql.Identifier(b.schema, b.name), unseen_by(frontier)
+        )
+        for b in buffers(relation)
+    ]
+    return sql.SQL(
+        "select {}, count(*) filter (where weight <> 0), coalesce(bool_or(weight = 0), false) from ({}) c"
+    ).format(sql.Literal(number), sql.SQL(" union all ").join(arms))

@@ -1,0 +1,1 @@
+"""Carries a decision out: read, compute, apply."""

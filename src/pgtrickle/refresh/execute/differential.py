@@ -1,0 +1,128 @@
+"""Follows a change, or loads all rows, by the program of a stream table: in the driver or in tasks."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pyarrow as pa
+
+from pgtrickle.apply.storage import create_storage
+from pgtrickle.changes.memory import TooMuch
+from pgtrickle.changes.read import read_all
+from pgtrickle.model.phases import Phase
+from pgtrickle.plan.program import FirstRows
+from pgtrickle.refresh.decide.reaches import Reach
+from pgtrickle.refresh.decide.sizes import whole_rows
+from pgtrickle.refresh.execute.apply_result import (
+    apply_rows,
+    load_first_rows,
+    replace_rows,
+    rows_of,
+)
+from pgtrickle.refresh.execute.compute import (
+    ProgramRun,
+    compute,
+    has_rows,
+    kept_rows,
+    read_all_rows,
+    read_inputs,
+)
+from pgtrickle.refresh.execute.staging import Staging
+from pgtrickle.refresh.execute.task_reads import PartialRead
+from pgtrickle.refresh.faults import unfollowable_values
+from pgtrickle.refresh.outcome import NOTHING, Effect
+
+
+def follow(run: ProgramRun, *, is_large: bool) -> Effect:
+    """Apply the change of the window to the stream table."""
+    if is_large and run.session.can_share:
+        with Staging(run) as rows:
+            return apply_rows(run, rows, 0)
+    result = _compute_change(run)
+    if isinstance(result, PartialRead):
+        with Staging(run, result) as rows:
+            return replace(apply_rows(run, rows, 0), note=_note(result))
+    if result is None:
+        return NOTHING
+    with run.session.phases.measure(Phase.APPLY), rows_of(run, result) as rows:
+        return apply_rows(run, rows, result.num_rows)
+
+
+def load(run: ProgramRun, *, is_large: bool) -> Effect:
+    """Make the stream table hold exactly what the program computes from all rows."""
+    if isinstance(run.program.target, FirstRows):
+        create_storage(run.session.write, run.table.id, run.program.target)
+        return load_first_rows(run)
+    if is_large and run.session.can_share:
+        with Staging(run) as rows:
+            return Effect(replace_rows(run, rows), 0)
+    result = _compute_everything(run)
+    if isinstance(result, PartialRead):
+        with Staging(run, result) as rows:
+            create_storage(run.session.write, run.table.id, run.program.target)
+            return Effect(replace_rows(run, rows), 0, _note(result))
+    with run.session.phases.measure(Phase.APPLY):
+        create_storage(run.session.write, run.table.id, run.program.target)
+        with rows_of(run, result) as rows:
+            return Effect(replace_rows(run, rows), result.num_rows)
+
+
+def _compute_change(run: ProgramRun) -> pa.Table | PartialRead | None:
+    """Compute the change in the driver; None if there is nothing to compute.
+
+    If the change reaches too many rows, return what was read until then.
+    """
+    whole = whole_rows(run.engine, run.session, run.program)
+    if whole is not None:
+        return PartialRead({}, f"about {whole:,} rows")
+    reaches = run.engine.reaches
+    expected = reaches.expectation(run.table.id, run.program)
+    if expected is not None:
+        return _read_before(run, expected)
+    found: dict[str, pa.Table] = {}
+    try:
+        with run.session.bounded_reads():
+            inputs = read_inputs(run, onto=found)
+        result = compute(run, inputs, keeps_plan=True) if has_rows(inputs) else None
+    except TooMuch as reason:
+        at = next((read.name for read in run.program.reads if read.name not in found), None)
+        reaches.note_too_much(run.table.id, run.program, at, str(reason))
+        return PartialRead(found, str(reason))
+    reaches.note_little(run.table.id, run.program)
+    return result
+
+
+def _read_before(run: ProgramRun, expected: Reach) -> PartialRead:
+    """Read what comes before the read at which the program has reached too many rows several times."""
+    found: dict[str, pa.Table] = {}
+    with (
+        run.session.phases.measure(Phase.READ),
+        suppress(TooMuch),
+        run.session.bounded_reads(),
+        unfollowable_values(),
+    ):
+        read_all(
+            expected.before(run.program.reads),
+            run.session.read,
+            run.ends,
+            run.holding,
+            whole=kept_rows(run),
+            onto=found,
+        )
+    return PartialRead(found, f"{expected.reason}, like the last {expected.times} that were measured")
+
+
+def _compute_everything(run: ProgramRun) -> pa.Table | PartialRead:
+    """Compute all rows in the driver; if they are too many, return what was read until then."""
+    found: dict[str, pa.Table] = {}
+    try:
+        with run.session.bounded_reads():
+            inputs = read_all_rows(run, found)
+        return compute(run, inputs, keeps_plan=False)
+    except TooMuch as reason:
+        return PartialRead(found, str(reason))
+
+
+def _note(partial: PartialRead) -> str:
+    return f"; spread over tasks, since it reaches {partial.reason}"
