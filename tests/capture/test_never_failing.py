@@ -174,6 +174,7 @@ def test_a_writer_can_prepare_its_transaction_whoever_asks_to_be_woken(source, f
     assert reader.catches_up() == 1
 
 
+@pytest.mark.own_server
 def test_a_full_queue_of_notifications_makes_no_write_fail(templates, pg_version):
     """Anybody can fill the queue: a listener that stays in a transaction keeps it from being emptied."""
     if pg_version < 17:

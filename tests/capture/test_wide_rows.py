@@ -12,6 +12,7 @@ pytestmark = pytest.mark.every_postgres
 LONG = "(select string_agg(md5(random()::text || g), '') from generate_series(1, 90) g)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "type_name", "value"), [(1017, "bigint", "1"), (452, "text", LONG)])
 def test_a_row_that_fills_a_page_is_written_and_leaves_a_marker(
     source, follow, app, connect, count, type_name, value

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
 
 from pgtrickle.catalog.dependencies import changes_under, forget_dropped, reanalyse
 from pgtrickle.catalog.tables import find, stream_tables
-from pgtrickle.model.errors import SourceChanged, UnknownStreamTable
+from pgtrickle.model.errors import OtherColumns, SourceChanged, UnknownStreamTable
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Status, StreamTableId
 from pgtrickle.scheduler.service.load_definitions import load_graph
 from tests.fixtures.polls import generation, requested
+from tests.fixtures.waiting import eventually
 
 pytestmark = pytest.mark.every_postgres
 
@@ -116,7 +119,7 @@ def test_stream_tables_over_stream_tables_are_known(orders, app, connection):
 def test_a_circle_is_refused(orders, app):
     created(app)
     created(app, "t", "select id, amount from s")
-    with pytest.raises(psycopg.errors.InvalidObjectDefinition, match="read itself"):
+    with pytest.raises(psycopg.errors.InvalidRecursion, match="read itself"):
         app.execute("select pgtrickle.alter_stream_table('s', query => 'select id, amount from t')")
 
 
@@ -138,15 +141,72 @@ def test_creating_again_is_refused_skipped_or_replaced(orders, app, connection):
     assert "id > 1" in table.query
 
 
-def test_an_altered_query_may_add_columns_at_the_end(orders, app, connection):
+def test_removing_what_the_sidecar_removes_at_the_same_time_is_no_error(orders, app, connection, admin):
+    created(app)
+    app.execute("drop table s")
+    connection.execute("delete from pgtrickle.pgt_stream_tables")
+    with ThreadPoolExecutor(1) as other:
+        dropped = other.submit(app.execute, "select pgtrickle.drop_stream_table('s')")
+        waiting = "select count(*) from pg_stat_activity where usename = 'app' and wait_event_type = 'Lock'"
+        eventually(lambda: admin.execute(waiting).fetchone() == (1,))
+        connection.commit()
+        dropped.result(60)
+    assert admin.execute("select count(*) from pgtrickle.pgt_stream_tables").fetchone() == (0,)
+
+
+def test_the_same_definition_again_waits_for_no_refresh_and_writes_nothing(orders, app, connection, connect):
+    replace = (
+        "select pgtrickle.create_or_replace_stream_table('s', 'select id from orders', '9s',"
+        " refresh_timeout => %s, diamond_schedule_policy => %s)"
+    )
+    app.execute(replace, ("5min", "slowest"))
+    row = "select xmin, s.* from pgtrickle.pgt_stream_tables s"
+    before = connection.execute(row).fetchall()
+    connection.execute("select from pgtrickle.pgt_stream_tables for no key update")
+    app.execute("set lock_timeout = '1s'")
+    app.execute(replace, ("300 s", "SLOWEST"))
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        app.execute(replace, ("default", "default"))
+    connection.rollback()
+    assert connection.execute(row).fetchall() == before
+    connection.commit()
+    stranger = connect("trickle")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="you must own"):
+        stranger.execute(replace, ("5min", "slowest"))
+
+
+def test_options_return_to_their_defaults(orders, app, admin):
+    created(app)
+    alter = "select pgtrickle.alter_stream_table('s', refresh_timeout => %s, diamond_schedule_policy => %s)"
+    stored = "select refresh_timeout, diamond_schedule_policy from pgtrickle.pgt_stream_tables"
+    app.execute(alter, ("5min", "slowest"))
+    assert admin.execute(stored).fetchone() == (300.0, "slowest")
+    app.execute(alter, (None, None))
+    assert admin.execute(stored).fetchone() == (300.0, "slowest")
+    app.execute(alter, ("default", "default"))
+    assert admin.execute(stored).fetchone() == (None, None)
+
+
+def test_an_altered_query_may_have_other_columns(orders, app, connection):
     created(app)
     app.execute(
         "select pgtrickle.alter_stream_table('s', query => 'select id, amount, customer from orders')"
     )
     assert columns(app, "s")[2] == ("customer", "integer")
     assert find(connection, "s").match_columns == ("id", "amount", "customer")
-    with pytest.raises(psycopg.errors.DatatypeMismatch):
-        app.execute("select pgtrickle.alter_stream_table('s', query => 'select amount from orders')")
+
+
+def test_a_source_that_changes_the_columns_of_the_result_stops_it(orders, app, connection):
+    created(app)
+    app.execute("alter table orders alter column id type bigint")
+    with pytest.raises(SourceChanged, match="does not have the columns") as refusal:
+        reanalyse(connection, find(connection, "s").id, "id has another type")
+    assert isinstance(refusal.value.__cause__, psycopg.Error)
+    assert refusal.value.__cause__.sqlstate == OtherColumns.sqlstate
+    query = find(connection, "s").query
+    connection.commit()
+    app.execute("select pgtrickle.alter_stream_table('s', query => %s)", (query,))
+    assert columns(app, "s")[0] == ("id", "bigint")
 
 
 def test_options_not_given_stay_as_they_are(orders, app, connection):
@@ -202,7 +262,11 @@ def test_a_renamed_stream_table_stays_the_same(orders, app, connection):
         ("alter table orders rename to purchases", "now called public.purchases", True),
         ("alter table orders drop column amount", "column amount of public.orders was dropped", True),
         ("alter table orders rename amount to price", "now called price", True),
-        ("alter table orders alter amount type numeric(9, 3)", "another type", False),
+        (
+            "alter table orders alter amount type numeric(9, 3)",
+            "had type numeric(8,2) and now has type numeric(9,3)",
+            False,
+        ),
         ("alter table orders drop constraint orders_pkey", "lost a key", False),
     ],
 )
@@ -294,14 +358,14 @@ def test_a_wish_is_seen_before_its_transaction_ends(orders, app, connection, con
 
 def test_waiting_without_a_sidecar_ends_with_a_hint(orders, app, connection):
     created(app)
-    with pytest.raises(psycopg.errors.QueryCanceled, match="no sidecar") as refusal:
+    with pytest.raises(psycopg.errors.CannotConnectNow, match="none has been seen yet") as refusal:
         app.execute("call pgtrickle.refresh_and_wait('s', '10 ms')")
     assert "pgtrickle run" in (refusal.value.diag.message_hint or "")
     assert requested(connection) == {1}
     app.execute("set pgtrickle.wait_timeout = '10 ms'")
-    with pytest.raises(psycopg.errors.QueryCanceled, match="no sidecar"):
+    with pytest.raises(psycopg.errors.CannotConnectNow, match="no sidecar"):
         app.execute("select pgtrickle.refresh_stream_table('s')")
-    with pytest.raises(psycopg.errors.QueryCanceled, match="no sidecar"):
+    with pytest.raises(psycopg.errors.CannotConnectNow, match="no sidecar"):
         app.execute(
             "call pgtrickle.create_stream_table_and_wait('t', 'select id from orders', timeout => '1 ms')"
         )

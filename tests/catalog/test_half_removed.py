@@ -8,7 +8,7 @@ from psycopg import sql
 from pgtrickle.catalog.install import check_installed, install, installed_version, uninstall
 from pgtrickle.catalog.remains import SCHEMAS
 
-pytestmark = pytest.mark.every_postgres
+pytestmark = [pytest.mark.every_postgres, pytest.mark.slow]
 
 REMOVALS = (
     "drop schema pgtrickle_internal cascade",

@@ -49,7 +49,7 @@ def test_uninstalling_leaves_ordinary_tables(connection, app, source):
     app.execute("select pgtrickle.create_stream_table('s', 'select id from orders')")
     said = uninstall(connection)
     connection.commit()
-    assert said[-1] == "1 stream tables stay as ordinary tables."
+    assert said[-1] == "1 stream table stays as an ordinary table."
     app.execute("insert into s values (1)")
     orders.change("insert into orders values (2)")
     assert app.execute("select count(*) from pg_trigger where tgname ~ 'pgtrickle'").fetchone() == (0,)

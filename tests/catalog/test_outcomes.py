@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
+from pgtrickle.catalog.claims import claim
 from pgtrickle.catalog.outcomes import (
     Refreshed,
-    claim,
     commit_refresh,
     mark_error,
     mark_reinit,

@@ -44,7 +44,7 @@ def create(app) -> None:
 def test_a_function_that_finds_names_by_the_search_path_is_refused(orders, admin, app, body, name):
     define(admin, body)
     with pytest.raises(
-        psycopg.errors.FeatureNotSupported, match=f"names {name.replace('(', '.').replace(')', '.')}"
+        psycopg.errors.FeatureNotSupported, match=f"uses {name.replace('(', '.').replace(')', '.')}"
     ) as refusal:
         create(app)
     hint = refusal.value.diag.message_hint or ""
@@ -83,7 +83,7 @@ def test_the_path_of_the_author_counts_when_a_function_is_replaced(orders, admin
     admin.execute(f"{define_again} as $$ begin return inner_function(n); end $$")
     with (
         database.connect(autocommit=True) as connection,
-        pytest.raises(psycopg.errors.FeatureNotSupported, match="names inner_function"),
+        pytest.raises(psycopg.errors.FeatureNotSupported, match="uses inner_function"),
     ):
         connection.execute("select pgtrickle_internal.reanalyse(1, 'a function was replaced')")
 
@@ -104,5 +104,5 @@ def test_a_cast_counts_only_where_the_query_uses_it(admin, app, source, database
     )
     with database.connect(autocommit=True) as connection:
         connection.execute("select pgtrickle_internal.reanalyse(1, 'a cast was created')")
-    with pytest.raises(psycopg.errors.FeatureNotSupported, match="names mood of schema lib"):
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="uses mood of schema lib"):
         app.execute("select pgtrickle.create_stream_table('other', 'select mood::text as m from feelings')")

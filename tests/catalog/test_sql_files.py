@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from pgtrickle.catalog.functions import FUNCTIONS
 from pgtrickle.catalog.identity import MIGRATIONS
-from pgtrickle.catalog.install import FUNCTIONS
 
 
 def sql_files(package: str, folder: str) -> set[str]:

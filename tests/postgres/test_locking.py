@@ -10,7 +10,7 @@ import pytest
 from pgtrickle.model.names import RelationName
 from pgtrickle.postgres import locking
 from pgtrickle.postgres.locking import ACCESS_SHARE, is_contention, lock_tables
-from pgtrickle.refresh.session import alone
+from pgtrickle.refresh.session import open_shareable
 from tests.fixtures.databases import APP, TRICKLE
 from tests.fixtures.waiting import eventually
 
@@ -63,7 +63,7 @@ def test_a_refresh_takes_its_snapshot_after_its_locks(two_tables, connect):
 
     def begin() -> None:
         started.set()
-        alone(write, read, TABLES)
+        open_shareable(write, read, TABLES)
 
     thread = threading.Thread(target=begin)
     thread.start()

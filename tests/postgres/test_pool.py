@@ -14,7 +14,7 @@ from pgtrickle.model.errors import ConnectionFailed, NoConnectionFree, TooFewCon
 from pgtrickle.model.settings import Pooling
 from pgtrickle.postgres.connection import connect
 from pgtrickle.postgres.pool import FOR_TASKS, LEAST, Pool
-from pgtrickle.refresh.spreading import spread
+from pgtrickle.refresh.execute.staging import divide_connections
 from tests.fixtures.databases import APP, TRICKLE
 from tests.fixtures.poolers import new_pooler
 from tests.fixtures.waiting import eventually
@@ -35,7 +35,7 @@ def test_too_few_connections_are_refused_with_how_many_it_takes(dsn):
 def test_who_waits_too_long_is_told_what_to_do(pool):
     with (
         pool.connections(LEAST - FOR_TASKS),
-        pytest.raises(NoConnectionFree, match="--max-connections"),
+        pytest.raises(NoConnectionFree, match="raise max_connections"),
         pool.connection(),
     ):
         pass
@@ -152,7 +152,7 @@ def test_what_is_known_of_the_way_is_not_asked():
 def test_readers_and_writers_together_never_exceed_their_places(places, reads):
     pieces = {name: count for name, (count, _) in reads.items()}
     scans = {name: count for name, (_, count) in reads.items()}
-    found = spread(places, pieces, scans)
+    found = divide_connections(places, pieces, scans)
     assert found.writers >= 1
     assert sum(found.readers[name] * scans[name] for name in found.readers) + found.writers <= places
     assert all(1 <= found.readers[name] <= pieces[name] for name in found.readers)

@@ -50,8 +50,12 @@ def save_compiled(
     fingerprint: str,
     generation: int,
     payload: bytes,
+    plan: str,
 ) -> None:
-    """Save a compilation for all sidecars, in place of an older one of the same version of the code."""
+    """Save a compilation for all sidecars, in place of an older one of the same version of the code.
+
+    `plan` is what people read of it.
+    """
     connection.execute(
         load(_PACKAGE, "sql/queries/save_compiled.sql"),
         {
@@ -60,6 +64,7 @@ def save_compiled(
             "fingerprint": fingerprint,
             "generation": generation,
             "payload": payload,
+            "plan": plan,
         },
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from pgtrickle.catalog.alerts import alert
@@ -60,16 +61,21 @@ def changes_under(connection: Connection, table: StreamTableId) -> tuple[Change,
 
     Inside a snapshot, the result is as of that snapshot.
     """
+
+    def type_name(type_id: int, modifier: int) -> str:
+        row = connection.execute("select format_type(%s, %s)", (type_id, modifier)).fetchone()
+        return str(row[0]) if row else "unknown"
+
     result = connection.execute(
         "select source_type as kind, source_name as name, stored, present"
         " from pgtrickle_internal.changed_dependencies(%s)",
         (table,),
     )
-    found: list[Change | None] = [*rows_as(difference, result)]
+    found: list[Change | None] = [*rows_as(partial(difference, type_name=type_name), result)]
     result = connection.execute(
         "select kind, name, stored, present from pgtrickle_internal.changed_ground(%s)", (table,)
     )
-    found += rows_as(ground_difference, result)
+    found += rows_as(partial(ground_difference, type_name=type_name), result)
     rows = connection.execute(
         "select pgtrickle_internal.lost_rights(%(id)s) union select"
         " pgtrickle_internal.lost_own_rights(%(id)s)",
@@ -173,7 +179,7 @@ def _compare_and_record(connection: Connection, table: StreamTableId, *, waits: 
     except DatabaseError as error:
         if is_contention(error):
             raise Busy(
-                "the stream table is being refreshed or altered", hint="try again in a moment"
+                "another session is refreshing or altering the stream table", hint="try again in a moment"
             ) from error
         raise
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Content = Mapping[str, Any]
+from pgtrickle.model.hints import call
 
-GONE = "alter the query, drop the stream table, or, if it was created again, run: pgtrickle repair"
+Content = Mapping[str, Any]
+TypeName = Callable[[int, int], str]
+"""Returns the name of a type, given its OID and modifier."""
+
+GONE = (
+    "alter the query or drop the stream table; if it was created again, run select * from pgtrickle.repair()"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,9 @@ class Change:
     is_lost_right: bool = False
 
 
-def difference(kind: str, name: str, stored: Content, present: Content | None) -> Change | None:
+def difference(
+    kind: str, name: str, stored: Content, present: Content | None, type_name: TypeName
+) -> Change | None:
     """How two fingerprints of one dependency differ; None if the difference is irrelevant."""
     noun = kind.replace("_", " ")
     if present is None:
@@ -34,13 +42,15 @@ def difference(kind: str, name: str, stored: Content, present: Content | None) -
         return Change(f"{noun} {name} is now called {present['name']}")
     if kind in ("view", "function"):
         return Change(f"{noun} {name} was replaced")
-    return _table_difference(name, stored, present)
+    return _table_difference(name, stored, present, type_name)
 
 
-def ground_difference(kind: str, name: str, stored: Content, present: Content | None) -> Change | None:
+def ground_difference(
+    kind: str, name: str, stored: Content, present: Content | None, type_name: TypeName
+) -> Change | None:
     """How two contents of one object in the ground differ; None if the difference is irrelevant."""
     if kind == "itself":
-        return _own_difference(name, stored, present)
+        return _own_difference(name, stored, present, type_name)
     if kind == "source":
         # its dependency, or its parent, reports one that was dropped
         return _source_difference(name, stored, present) if present is not None else None
@@ -57,7 +67,7 @@ def ground_difference(kind: str, name: str, stored: Content, present: Content | 
     return _object_difference(kind, name, stored, present)
 
 
-def _table_difference(name: str, stored: Content, present: Content) -> Change | None:
+def _table_difference(name: str, stored: Content, present: Content, type_name: TypeName) -> Change | None:
     for number, column in stored["columns"].items():
         now = present["columns"].get(number)
         if now is None:
@@ -65,7 +75,7 @@ def _table_difference(name: str, stored: Content, present: Content) -> Change | 
         if now[0] != column[0]:
             return Change(f"column {column[0]} of {name} is now called {now[0]}")
         if now != column:
-            return Change(f"column {column[0]} of {name} has another type or definition")
+            return Change(_column_difference(name, column, now, type_name))
     if stored["tree"] != present["tree"]:
         return Change(f"the partitions or children of {name} have changed")
     if stored["row_security"] != present["row_security"]:
@@ -76,19 +86,23 @@ def _table_difference(name: str, stored: Content, present: Content) -> Change | 
     return None
 
 
-def _own_difference(name: str, stored: Content, present: Content | None) -> Change | None:
+def _own_difference(
+    name: str, stored: Content, present: Content | None, type_name: TypeName
+) -> Change | None:
     """Of the stream table itself: others may read it in any way, but only the sidecar may write its rows."""
     if present is None:
-        return Change(f"table {name} was dropped", stops=True, hint="run: pgtrickle drop")
+        return Change(f"table {name} was dropped", stops=True, hint=f"run {call('drop_stream_table', name)}")
     if present["children"]:
         return Change(
             f"a table inherits from {name}, and its rows are read as rows of the stream table",
             stops=True,
-            hint="alter table … no inherit",
+            hint="run alter table … no inherit",
         )
     if present["parents"]:
         return Change(
-            f"{name} became a child or a partition of another table", stops=True, hint="take it out again"
+            f"{name} became a child or a partition of another table",
+            stops=True,
+            hint="detach it, or run alter table … no inherit",
         )
     if present["rules"]:
         return Change(
@@ -97,7 +111,7 @@ def _own_difference(name: str, stored: Content, present: Content | None) -> Chan
             hint="drop the rule",
         )
     if present["persistence"] != stored["persistence"]:
-        return Change(f"{name} is no longer logged", stops=True, hint="alter table … set logged")
+        return Change(f"{name} is no longer logged", stops=True, hint="run alter table … set logged")
     if present["owner"] != stored["owner"]:
         return Change(f"{name} has another owner")
     for number, column in stored["shape"].items():
@@ -107,14 +121,23 @@ def _own_difference(name: str, stored: Content, present: Content | None) -> Chan
         if now[0] != column[0]:
             return Change(f"column {column[0]} of {name} is now called {now[0]}")
         if now != column:
-            return Change(
-                f"column {column[0]} of {name} has another type", stops=True, hint="give it back its type"
-            )
+            return Change(_column_difference(name, column, now, type_name), stops=True, hint="change it back")
     if len(present["shape"]) > len(stored["shape"]):
         return Change(f"{name} has a column more than its query")
     if present["guard"] != stored["guard"]:
         return Change(f"the guard of {name} was switched off, replaced or dropped")
     return _rewrite_difference(name, stored, present)
+
+
+def _column_difference(name: str, before: list[Any], now: list[Any], type_name: TypeName) -> str:
+    """What differs between two descriptions of a column: name, type, modifier, collation, expression."""
+    column = f"column {before[0]} of {name}"
+    if before[1:3] != now[1:3]:
+        old, new = (type_name(int(part[1]), int(part[2])) for part in (before, now))
+        return f"{column} had type {old} and now has type {new}"
+    if before[3] != now[3]:
+        return f"{column} has another collation"
+    return f"{column} is generated by another expression"
 
 
 def _source_difference(name: str, stored: Content, present: Content) -> Change | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Self
 
-from pgtrickle.model.errors import CopiedDatabase, NotInstalled
+from pgtrickle.model.errors import CopiedDatabase, VersionMismatch
 from pgtrickle.postgres.connection import Connection
 
 MIGRATIONS: Final = (
@@ -25,13 +25,19 @@ MIGRATIONS: Final = (
     "0015_counters.sql",
     "0016_more_ground.sql",
     "0017_public_functions.sql",
+    "0018_requests.sql",
+    "0019_freshness.sql",
+    "0020_collations.sql",
+    "0021_alerts.sql",
+    "0023_feeds.sql",
+    "0024_phases.sql",
 )
 """In order; a database stores how many it has. Never edit a migration that was released."""
 
 VERSION: Final = len(MIGRATIONS)
 
-COPIED: Final = "this database is a copy, and pgtrickle does not act in it before it is repaired"
-REPAIR: Final = "run: pgtrickle repair"
+COPIED: Final = "this database is a copy, and pgtrickle does nothing in it until it is repaired"
+REPAIR: Final = "run select * from pgtrickle.repair()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +72,14 @@ def installation(connection: Connection) -> Installation:
     return Installation.parse(row[0])
 
 
-def other_version(found: int) -> NotInstalled:
+def other_version(found: int) -> VersionMismatch:
     """The error for a catalog of another version than this code."""
     if found < VERSION:
-        return NotInstalled(
-            f"the catalog in this database is of version {found}, this pgtrickle needs {VERSION}",
-            hint="run: pgtrickle install",
+        return VersionMismatch(
+            f"the catalog in this database has version {found}, and this pgtrickle needs version {VERSION}",
+            hint="run `pgtrickle install`",
         )
-    return NotInstalled(
-        f"the catalog in this database is of version {found}, newer than this pgtrickle ({VERSION})",
-        hint="upgrade this pgtrickle",
+    return VersionMismatch(
+        f"the catalog in this database has version {found}, newer than version {VERSION} of this pgtrickle",
+        hint="upgrade pgtrickle to the version that installed the catalog",
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
-
 from pgtrickle import __version__
+from pgtrickle.catalog.functions import write_functions
 from pgtrickle.catalog.identity import MIGRATIONS, VERSION, installation, other_version
 from pgtrickle.catalog.remains import (
     SCHEMAS,
@@ -16,60 +15,10 @@ from pgtrickle.catalog.remains import (
     set_aside,
     take_over,
 )
-from pgtrickle.model.errors import CommandRefused, NotInstalled
+from pgtrickle.model.errors import NotInstalled, PermissionDenied, StillInUse
 from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, DatabaseError, check_writable, sql, to_refusal
 from pgtrickle.postgres.statements import load
-
-FUNCTIONS: Final = (
-    ("pgtrickle.catalog", "identity.sql"),
-    ("pgtrickle.catalog", "names.sql"),
-    ("pgtrickle.catalog", "cron.sql"),
-    ("pgtrickle.catalog", "options.sql"),
-    ("pgtrickle.catalog", "version.sql"),
-    ("pgtrickle.catalog", "alerts.sql"),
-    ("pgtrickle.catalog", "values.sql"),
-    ("pgtrickle.catalog", "guard.sql"),
-    ("pgtrickle.catalog", "closure.sql"),
-    ("pgtrickle.catalog", "analyse.sql"),
-    ("pgtrickle.catalog", "object_names.sql"),
-    ("pgtrickle.catalog", "check_relations.sql"),
-    ("pgtrickle.catalog", "fingerprints.sql"),
-    ("pgtrickle.capture", "touched.sql"),
-    ("pgtrickle.capture", "parts.sql"),
-    ("pgtrickle.capture", "buffers.sql"),
-    ("pgtrickle.capture", "triggers.sql"),
-    ("pgtrickle.capture", "waiting.sql"),
-    ("pgtrickle.capture", "rotate.sql"),
-    ("pgtrickle.capture", "copies.sql"),
-    ("pgtrickle.catalog", "generation.sql"),
-    ("pgtrickle.catalog", "search_path.sql"),
-    ("pgtrickle.catalog", "ground_versions.sql"),
-    ("pgtrickle.catalog", "ground_content.sql"),
-    ("pgtrickle.catalog", "ground_rights.sql"),
-    ("pgtrickle.catalog", "ground.sql"),
-    ("pgtrickle.catalog", "ground_poll.sql"),
-    ("pgtrickle.catalog", "register.sql"),
-    ("pgtrickle.catalog", "reanalyse.sql"),
-    ("pgtrickle.catalog", "create.sql"),
-    ("pgtrickle.catalog", "alter.sql"),
-    ("pgtrickle.catalog", "drop.sql"),
-    ("pgtrickle.catalog", "trust.sql"),
-    ("pgtrickle.catalog", "rights.sql"),
-    ("pgtrickle.catalog", "inspection.sql"),
-    ("pgtrickle.catalog", "gates.sql"),
-    ("pgtrickle.catalog", "drain.sql"),
-    ("pgtrickle.catalog", "refresh.sql"),
-    ("pgtrickle.catalog", "repair.sql"),
-    ("pgtrickle.catalog", "sidecars.sql"),
-    ("pgtrickle.catalog", "caches.sql"),
-    ("pgtrickle.catalog", "grants.sql"),
-)
-"""Replaced by every installation, in this order, in the transaction of the migrations."""
-
-_SAFE_PATH: Final = "set search_path = pg_catalog, pg_temp"
-_PINNED: Final = f"{_SAFE_PATH} set standard_conforming_strings = on"
-"""The caller's session parses the body of a function, so a backslash in it must mean a backslash."""
 
 
 def installed_version(connection: Connection) -> int | None:
@@ -87,7 +36,7 @@ def check_installed(connection: Connection) -> None:
     if found == VERSION:
         return
     if found is None:
-        raise NotInstalled("pgtrickle is not installed in this database", hint="run: pgtrickle install")
+        raise NotInstalled("pgtrickle is not installed in this database", hint="run `pgtrickle install`")
     raise other_version(found)
 
 
@@ -98,23 +47,44 @@ def check_original(connection: Connection) -> None:
 
 
 def check_may_serve(connection: Connection) -> None:
-    """Refuse to serve an installation whose owner could gain the sidecar's privileges.
+    """Refuse to act as a sidecar without the rights for it, or if others could gain the sidecar's rights.
 
-    A sidecar calls functions of the schema pgtrickle, and the owner of the schema can replace them.
+    A sidecar calls functions of the schema pgtrickle, and the owner of the schema can replace them. So a
+    superuser must not serve the installation of another role.
     """
+    if not may_serve(connection):
+        raise rights_of_owner_missing(connection)
+
+
+def may_serve(connection: Connection) -> bool:
+    """Whether the role of a connection may do what a sidecar does: read the catalog and refresh."""
     row = connection.execute(
-        "select o.rolname, current_user, pg_has_role(o.oid, 'MEMBER') and (o.rolsuper or not c.rolsuper)"
+        "select pg_has_role(o.oid, 'USAGE') and (o.rolsuper or not c.rolsuper)"
         " from pg_namespace n join pg_roles o on o.oid = n.nspowner"
         " join pg_roles c on c.rolname = current_user where n.nspname = 'pgtrickle'"
     ).fetchone()
-    if row is None:
-        return
-    owner, role, may_serve = row
-    if not may_serve:
-        raise CommandRefused(
-            f"pgtrickle belongs to the role {owner} here, so its sidecar must not be {role}",
+    return row is None or bool(row[0])
+
+
+def rights_of_owner_missing(connection: Connection) -> PermissionDenied:
+    """The error for a role that needs the rights of the role that owns pgtrickle."""
+    row = connection.execute(
+        "select quote_ident(o.rolname), quote_ident(current_user), c.rolsuper"
+        " from pg_namespace n join pg_roles o on o.oid = n.nspowner"
+        " join pg_roles c on c.rolname = current_user where n.nspname = 'pgtrickle'"
+    ).fetchone()
+    assert row is not None
+    owner, role, is_superuser = row
+    if is_superuser:
+        # the owner of the functions could replace them, and the superuser would run them
+        return PermissionDenied(
+            f"pgtrickle belongs to the role {owner} here, so its sidecar must not run as {role}, a superuser",
             hint=f"connect as {owner}",
         )
+    return PermissionDenied(
+        f"pgtrickle belongs to the role {owner} here, and {role} does not have its rights, which this needs",
+        hint=f"connect as {owner}, or: grant {owner} to {role}",
+    )
 
 
 def install(connection: Connection) -> list[str]:
@@ -167,7 +137,7 @@ def _install(connection: Connection) -> list[str]:
             connection.execute(load("pgtrickle.catalog", f"sql/migrations/{name}"))
             connection.execute("insert into pgtrickle.pgt_schema_version (version) values (%s)", (number,))
             done.append(f"Applied migration {name.removesuffix('.sql')}.")
-    _write_functions(connection)
+    write_functions(connection)
     if is_kept:
         count = take_over(connection)
         done.append(f"Parts of the catalog were missing: {count} stream tables were kept and are recomputed.")
@@ -184,7 +154,7 @@ def _install(connection: Connection) -> list[str]:
         done.insert(0, f"Created the schemas {', '.join(SCHEMAS)}.")
     done.append(f"Wrote the functions of pgtrickle {__version__}.")
     if is_copy:
-        done.append("This database is a copy: run pgtrickle repair.")
+        done.append("This database is a copy: run select * from pgtrickle.repair().")
     return done
 
 
@@ -201,38 +171,6 @@ def _fit_tables(connection: Connection) -> None:
     connection.execute("select pgtrickle_internal.guard_always(pgt_relid) from pgtrickle.pgt_stream_tables")
 
 
-def _write_functions(connection: Connection) -> None:
-    # functions call each other in both directions
-    connection.execute("set local check_function_bodies = off")
-    before = _routines(connection)
-    for package, name in FUNCTIONS:
-        if name == "grants.sql":
-            _drop_outdated(connection, before)
-        text = load(package, f"sql/functions/{name}").replace(_SAFE_PATH, _PINNED)
-        if name == "version.sql":
-            version = sql.Literal(__version__)
-            connection.execute(sql.SQL(text).format(version=version))
-        else:
-            connection.execute(text)
-
-
-def _routines(connection: Connection) -> dict[str, str]:
-    """Every routine of pgtrickle as DROP names it, with the version of its row in pg_proc."""
-    rows = connection.execute(
-        "select case p.prokind when 'p' then 'procedure ' else 'function ' end || p.oid::regprocedure,"
-        " p.xmin::text || p.ctid::text from pg_proc p where p.pronamespace in ('pgtrickle'::regnamespace,"
-        " 'pgtrickle_internal'::regnamespace)"
-    )
-    return dict(rows.fetchall())
-
-
-def _drop_outdated(connection: Connection, before: dict[str, str]) -> None:
-    """Drop routines that only an older version has, such as a function with fewer arguments."""
-    for routine, version in _routines(connection).items():
-        if before.get(routine) == version:
-            connection.execute(sql.SQL("drop {}").format(sql.SQL(cast(Any, routine))))
-
-
 def _uninstall(connection: Connection, remains: Remains, drop_tables: bool) -> list[str]:
     done: list[str] = []
     tables = _stream_tables(connection) if remains.has_definitions else []
@@ -247,7 +185,12 @@ def _uninstall(connection: Connection, remains: Remains, drop_tables: bool) -> l
         f"Dropped the schemas {', '.join(reversed(dropped))}, and with them every trigger of pgtrickle."
     )
     if tables and not drop_tables:
-        done.append(f"{len(tables)} stream tables stay as ordinary tables.")
+        is_one = len(tables) == 1
+        done.append(
+            "1 stream table stays as an ordinary table."
+            if is_one
+            else f"{len(tables)} stream tables stay as ordinary tables."
+        )
     return done
 
 
@@ -261,7 +204,7 @@ def _check_no_children(connection: Connection, tables: list[tuple[str, str]]) ->
         (ours, ours),
     ).fetchone()
     if row is not None:
-        raise CommandRefused(
+        raise StillInUse(
             f"the table {row[0]} inherits from the stream table {row[1]}, and would be dropped with it",
             hint=f"alter table {row[0]} no inherit {row[1]}",
         )

@@ -1,20 +1,18 @@
-"""Claims of stream tables, and the results of refreshes in the catalog."""
+"""The results of refreshes in the catalog."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from pgtrickle.catalog.alerts import alert
-from pgtrickle.catalog.identity import Installation
-from pgtrickle.catalog.tables import some_stream_tables
-from pgtrickle.model.errors import Drained, SourceGated, WaitsForTriggers
 from pgtrickle.model.frontier import Frontier
-from pgtrickle.model.stream_table import Action, RefreshMode, Status, StreamTable, StreamTableId
+from pgtrickle.model.phases import PhaseTimes
+from pgtrickle.model.stream_table import Action, RefreshMode, Status, StreamTableId
 from pgtrickle.postgres.connection import Connection
-from pgtrickle.postgres.rows import row_as, rows_as
+from pgtrickle.postgres.rows import rows_as
 from pgtrickle.postgres.statements import load
 
 KEPT_REFRESHES: Final = 1000
@@ -39,6 +37,7 @@ class Refreshed:
     change_rows: int | None = None
     strategy: str | None = None
     milliseconds: float = 0.0
+    times: PhaseTimes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,83 +49,6 @@ class MeasuredRefresh:
     milliseconds: float
     ended_at: float
     is_new_start: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """Whether the refresh of a stream table may start: `gate` and `triggers` say what it waits for."""
-
-    id: StreamTableId
-    installation: str
-    may_start: bool
-    gate: str | None
-    triggers: str | None
-
-
-def claim(
-    connection: Connection,
-    table: StreamTableId,
-    *,
-    wait: bool,
-    check: Callable[[Installation], None] = Installation.check,
-) -> StreamTable | None:
-    """Lock a stream table until this transaction ends; None if another session holds it or it was dropped."""
-    found = claim_all(connection, (table,), wait=wait, check=check)
-    return found[0] if found else None
-
-
-def claim_all(
-    connection: Connection,
-    tables: Sequence[StreamTableId],
-    *,
-    wait: bool,
-    check: Callable[[Installation], None] = Installation.check,
-) -> tuple[StreamTable, ...]:
-    """Lock stream tables until this transaction ends, except those that others hold or that were dropped.
-
-    While it is held, other sessions can request a refresh, but not claim or alter the table. Raises if the
-    database is drained, if a source is gated or waits for triggers, or if `check` refuses the installation,
-    which the caller may see for the first time here.
-    """
-    statement = load(_PACKAGE, "sql/queries/claim_waiting.sql" if wait else "sql/queries/claim.sql")
-    claims = rows_as(_Claim, connection.execute(statement, (list(tables),)))
-    if not claims:
-        return ()
-    check(Installation.parse(claims[0].installation))
-    found = some_stream_tables(connection, [claim.id for claim in claims])
-    obstacles = {claim.id: claim for claim in claims}
-    for table in found:
-        _check_startable(table, obstacles[table.id])
-    return found
-
-
-def check_startable(connection: Connection, table: StreamTable) -> None:
-    """Raise if a refresh of the stream table cannot start until someone acts."""
-    result = connection.execute(
-        "select %(id)s::bigint as id, pgtrickle_internal.installation() as installation,"
-        " not exists (select from pgtrickle.pgt_drain) as may_start,"
-        " pgtrickle_internal.gate_before(%(id)s) as gate, null as triggers",
-        {"id": table.id},
-    )
-    claim = row_as(_Claim, result)
-    Installation.parse(claim.installation).check()
-    _check_startable(table, claim)
-
-
-def _check_startable(found: StreamTable, claim: _Claim) -> None:
-    if not claim.may_start:
-        raise Drained(
-            f"{found.name} is not refreshed: the database is drained", hint="run: pgtrickle undrain"
-        )
-    if claim.gate is not None:
-        raise SourceGated(
-            f"{found.name} is not refreshed: {claim.gate}", hint="pgtrickle ungate opens the gate"
-        )
-    if claim.triggers is not None:
-        raise WaitsForTriggers(
-            f"{found.name} is not refreshed: {claim.triggers}",
-            hint="it goes on as soon as they have been created",
-        )
 
 
 def commit_refresh(connection: Connection, table: StreamTableId, refreshed: Refreshed) -> None:
@@ -156,6 +78,9 @@ def commit_refreshes(
             "initiators": [r.initiated_by for r in done],
             "change_rows": [r.change_rows for r in done],
             "strategies": [r.strategy for r in done],
+            "read_ms": [r.times.read_ms if r.times else None for r in done],
+            "compute_ms": [r.times.compute_ms if r.times else None for r in done],
+            "apply_ms": [r.times.apply_ms if r.times else None for r in done],
         },
     )
 
@@ -222,25 +147,26 @@ def set_compiled(
 
 
 def mark_error(
-    connection: Connection, table: StreamTableId, error: str, *, initiated_by: str = "scheduler"
+    connection: Connection,
+    table: StreamTableId,
+    error: str,
+    *,
+    started_at: datetime | None = None,
+    initiated_by: str = "scheduler",
 ) -> None:
-    """Mark a failure that retries cannot fix. Records it in the history, and answers waiting requests."""
+    """Record a refusal that retries cannot fix, and answer the requests that wait.
+
+    It counts as a failure and is in the history, although no refresh began. A suspended stream table stays
+    suspended.
+    """
     with connection.transaction():
         connection.execute(
-            "update pgtrickle.pgt_stream_tables set status = 'ERROR', last_error = %s, retry_at = null"
-            " where pgt_id = %s",
-            (error, table),
-        )
-        connection.execute(
-            "insert into pgtrickle.pgt_refresh_history"
-            " (pgt_id, start_time, end_time, action, status, duration_ms, error_message, initiated_by)"
-            " select pgt_id, clock_timestamp(), clock_timestamp(), 'REINITIALIZE', 'FAILED', 0, %s, %s"
-            " from pgtrickle.pgt_stream_tables where pgt_id = %s",
-            (error, initiated_by, table),
+            load(_PACKAGE, "sql/queries/mark_error.sql"),
+            {"id": table, "error": error, "started_at": started_at, "initiated_by": initiated_by},
         )
         connection.execute(
             "update pgtrickle.pgt_refresh_requests set answered_at = clock_timestamp(), error_message = %s"
-            " where pgt_id = %s and answered_at is null",
+            " where pgt_id = %s and kind = 'refresh' and answered_at is null",
             (error, table),
         )
 
@@ -257,10 +183,20 @@ def mark_reinit(connection: Connection, table: StreamTableId, reason: str) -> No
         alert(connection, "reinitialize_needed", pgt_id=table, reason=reason)
 
 
+def revert_append_only(connection: Connection, table: StreamTableId) -> None:
+    """Switch off `append_only`, because a refresh removed rows, and send the alert."""
+    connection.execute(
+        "update pgtrickle.pgt_stream_tables set append_only = false where pgt_id = %s", (table,)
+    )
+    alert(connection, "append_only_reverted", pgt_id=table)
+
+
 def prune_history(connection: Connection) -> int:
     """Delete old history, answered requests and old generations. Returns the deleted rows of history."""
     connection.execute(
-        "delete from pgtrickle.pgt_refresh_requests where answered_at < now() - interval '1 hour'"
+        # the answer to a preview has rows, so it is kept no longer than its reader needs
+        "delete from pgtrickle.pgt_refresh_requests where answered_at"
+        " < now() - case kind when 'preview' then interval '1 minute' else interval '1 hour' end"
     )
     connection.execute("delete from pgtrickle.pgt_generation where noted_at < now() - interval '1 hour'")
     return connection.execute(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from pgtrickle.model.errors import CommandRefused
+from pgtrickle.model.errors import PermissionDenied
 from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 from pgtrickle.postgres.statements import load
 
@@ -17,7 +17,7 @@ REASON: Final = "parts of pgtrickle were removed and have been installed again"
 ASIDE: Final = "pgtrickle_removed"
 _KEPT: Final = ("pgt_stream_tables", "pgt_dependencies", "pgt_refresh_history", "pgt_gates", "pgt_drain")
 """The tables whose rows are kept, each after those that it refers to."""
-_CREATED: Final = re.compile(r"create table pgtrickle\.(\w+)")
+_CREATED: Final = re.compile(r"create table (?:if not exists )?pgtrickle\.(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def check_own(connection: Connection, remains: Remains) -> None:
     assert row is not None
     for schema, owner in remains.owners.items():
         if owner != row[0]:
-            raise CommandRefused(
+            raise PermissionDenied(
                 f"the schema {schema} belongs to the role {owner} and holds no installation of pgtrickle",
                 hint=f"drop it, or connect as {owner}",
             )
@@ -75,7 +75,7 @@ def act_as_owner(connection: Connection, owner: str) -> None:
     assert row is not None
     current, is_member = row
     if not is_member:
-        raise CommandRefused(
+        raise PermissionDenied(
             f"pgtrickle belongs to the role {owner} here, and {current} may not act as it",
             hint=f"connect as {owner}",
         )

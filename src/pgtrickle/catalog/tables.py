@@ -10,7 +10,14 @@ from pgtrickle.model.dependency import DependencyKind
 from pgtrickle.model.errors import UnknownStreamTable
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
-from pgtrickle.model.stream_table import RefreshMode, RelationId, Status, StreamTable, StreamTableId
+from pgtrickle.model.stream_table import (
+    ChangeFeed,
+    RefreshMode,
+    RelationId,
+    Status,
+    StreamTable,
+    StreamTableId,
+)
 from pgtrickle.postgres.connection import Connection, DatabaseError, login_search_path, to_refusal
 from pgtrickle.postgres.rows import rows_as
 from pgtrickle.postgres.statements import load
@@ -36,6 +43,11 @@ class Dependency:
         return self.kind is DependencyKind.VIEW
 
 
+def kept_changes(table: int) -> RelationName:
+    """The table that holds the kept changes of a stream table."""
+    return RelationName("pgtrickle_state", f"kept_changes_{table}")
+
+
 def stream_tables(connection: Connection) -> tuple[StreamTable, ...]:
     """All stream tables, oldest first."""
     return _load(connection, None)
@@ -50,12 +62,19 @@ def stream_table(connection: Connection, table: StreamTableId) -> StreamTable:
     """The stream table with that id."""
     found = _load(connection, [table])
     if not found:
-        raise UnknownStreamTable(f"there is no stream table {table}", hint="it may have been dropped")
+        raise UnknownStreamTable(
+            f"there is no stream table {table}", hint="it may have been dropped in the meantime"
+        )
     return found[0]
 
 
 def find(connection: Connection, name: str) -> StreamTable:
     """The stream table of that name: `name` along the search_path, or `schema.name`, quoted as in SQL."""
+    return stream_table(connection, find_id(connection, name))
+
+
+def find_id(connection: Connection, name: str) -> StreamTableId:
+    """The id of the stream table of that name. Every role may ask."""
     try:
         with login_search_path(connection):
             row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
@@ -64,9 +83,9 @@ def find(connection: Connection, name: str) -> StreamTable:
     if row is None or row[0] is None:
         raise UnknownStreamTable(
             f"there is no stream table {name}",
-            hint="a bare name is looked up along the search_path; schema.name always works",
+            hint="if its schema is not in the search_path, write schema.name",
         )
-    return stream_table(connection, StreamTableId(row[0]))
+    return StreamTableId(row[0])
 
 
 def dependencies(connection: Connection, table: StreamTableId) -> tuple[Dependency, ...]:
@@ -100,6 +119,7 @@ def _stream_table(
     upstream_frontier: str | None,
     settings: Mapping[str, str],
     match_columns: list[str],
+    feed: Mapping[str, Any] | None,
     **others: Any,
 ) -> StreamTable:
     return StreamTable(
@@ -111,5 +131,16 @@ def _stream_table(
         upstream_frontier=Frontier.parse(upstream_frontier) if upstream_frontier else None,
         settings=tuple(sorted(settings.items())),
         match_columns=tuple(match_columns),
+        feed=_feed(others["id"], feed) if feed else None,
         **others,
+    )
+
+
+def _feed(table: int, found: Mapping[str, Any]) -> ChangeFeed:
+    return ChangeFeed(
+        kept_changes(table),
+        tuple(found["columns"]),
+        found["most_rows"],
+        bool(found["fits"]),
+        found["reset_reason"],
     )

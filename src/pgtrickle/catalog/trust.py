@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgtrickle.model.errors import CommandRefused, RightLost, SourceChanged
+from pgtrickle.model.errors import HiddenRows, RightLost, SourceChanged, UntrustedCode
+from pgtrickle.model.hints import call
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.locking import ROW_EXCLUSIVE, lock_tables
@@ -26,7 +27,7 @@ class _Findings:
 
 def untrusted_reads(
     connection: Connection, tables: Sequence[StreamTableId]
-) -> dict[StreamTableId, CommandRefused]:
+) -> dict[StreamTableId, UntrustedCode]:
     """The stream tables whose refresh would run untrusted code before it writes, each with the error.
 
     The code may be in their queries, or attached to their sources: PostgreSQL evaluates parts of index
@@ -39,10 +40,10 @@ def untrusted_reads(
     return {StreamTableId(table): _untrusted_read(code) for table, code in rows if code}
 
 
-def _untrusted_read(code: str) -> CommandRefused:
-    return CommandRefused(
-        f"a refresh would lend others the rights of the sidecar: {code}",
-        hint="let an administrator take the function or foreign table over, or drop what uses it",
+def _untrusted_read(code: str) -> UntrustedCode:
+    return UntrustedCode(
+        f"a refresh would run code of another role with the rights of the sidecar: {code}",
+        hint="let an administrator take over the function or foreign table, or drop what uses it",
     )
 
 
@@ -73,18 +74,19 @@ def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
         if found.read_code:
             raise _untrusted_read(found.read_code)
         if found.code:
-            raise CommandRefused(
-                f"{table.name} would run code of others with the rights of {found.role}: {found.code}",
-                hint="remove it, or let an administrator take the function over:"
+            raise UntrustedCode(
+                f"{table.name} would run code of another role with the rights of {found.role}: {found.code}",
+                hint="remove it, or let an administrator take over the function:"
                 f" alter function … owner to {found.role}",
             )
         if found.lost:
             raise RightLost(
-                f"{table.name} is not refreshed: {found.lost}",
-                hint="grant the right again and resume the stream table, or drop it",
+                f"{table.name} cannot be refreshed: {found.lost}",
+                hint=f"grant the right again and run {call('resume_stream_table', table.name)},"
+                " or drop the stream table",
             )
         if found.hides_rows:
-            raise CommandRefused(
-                f"row-level security hides rows of {table.name} from us",
+            raise HiddenRows(
+                f"row-level security hides rows of {table.name} from {found.role}",
                 hint=f"create policy refresh on {table.name} to {found.role} using (true) with check (true)",
             )

@@ -59,6 +59,8 @@ class Carrier:
 
     A text gets back through the input function of its type. `input_type` names that type where a column or an
     array of it accepts the text directly. Elsewhere the text arrives as text, and `restore` parses it.
+    `equals` is the equality operator of the type in PostgreSQL. `collation` is that of the value, and of what
+    `restore` gives; None is the default one.
     """
 
     pg_type: str
@@ -68,6 +70,8 @@ class Carrier:
     equality: bool
     ordering: bool
     input_type: str | None = None
+    equals: str = "="
+    collation: str | None = None
 
     @property
     def spark(self) -> str:

@@ -14,11 +14,14 @@ class Form(Enum):
     BOOLEAN = "boolean"
     SCHEDULE = "schedule"
     TIMEOUT = "timeout"
+    KEEPING = "keeping"
 
 
 @dataclass(frozen=True, slots=True)
 class TableOption:
-    """One option. Its default applies on creation; if it is None, the catalog has its own default."""
+    """One option. Its default applies on creation; if it is None, the catalog has its own default,
+    which `shown_default` says in words.
+    """
 
     name: str
     form: Form
@@ -29,6 +32,7 @@ class TableOption:
     is_for_alter: bool = True
     flag: str = ""
     """The command-line flag, if it differs from the name."""
+    shown_default: str = ""
 
     @property
     def cli_flag(self) -> str:
@@ -41,14 +45,15 @@ OPTIONS: Final = (
     TableOption(
         "schedule",
         Form.SCHEDULE,
-        "When it is refreshed: an interval (500ms, 1s, 1h30m), cron in UTC ('*/5 8-17 * * mon-fri', "
-        "@hourly), calculated (when a source has changed), or manual.",
+        "When to refresh it: at an interval (500ms, 1s, 1h30m), by cron in UTC ('*/5 * * * *', @hourly), "
+        "when a source has changed (calculated), or only on request (manual).",
         default="calculated",
     ),
     TableOption(
         "refresh_mode",
         Form.CHOICE,
-        "AUTO, DIFFERENTIAL (refused if the query cannot be followed incrementally), or FULL.",
+        "How to refresh it: DIFFERENTIAL applies only changes, and refuses queries for which that is "
+        "impossible. FULL computes everything again. AUTO is DIFFERENTIAL if possible and FULL otherwise.",
         default="AUTO",
         choices=("AUTO", "DIFFERENTIAL", "FULL"),
         flag="--mode",
@@ -56,57 +61,80 @@ OPTIONS: Final = (
     TableOption(
         "initialize",
         Form.BOOLEAN,
-        "Load it right away; otherwise it stays empty until its first refresh by hand.",
+        "Load it after it is created. Otherwise it stays empty until you refresh it.",
         default=True,
         is_for_alter=False,
     ),
     TableOption(
         "diamond_consistency",
         Form.CHOICE,
-        "Whether tables on several paths from one source to this one are refreshed together: atomic or none.",
+        "Whether stream tables on several paths from one source to this one are refreshed together (atomic) "
+        "or not (none).",
         choices=("none", "atomic"),
+        shown_default="atomic",
     ),
     TableOption(
         "diamond_schedule_policy",
         Form.CHOICE,
-        "Whether tables that are refreshed together follow the fastest or the slowest of their schedules.",
-        choices=("fastest", "slowest"),
+        "Whether stream tables that are refreshed together use the fastest or the slowest of their "
+        "schedules. By default, each uses its own.",
+        choices=("fastest", "slowest", "default"),
+        shown_default="default",
     ),
     TableOption(
         "cdc_mode",
         Form.CHOICE,
-        "How changes of its sources are captured: trigger, or auto to let pgtrickle choose.",
+        "How to capture changes of its sources: with triggers (trigger), or as pgtrickle chooses (auto).",
         choices=("auto", "trigger"),
+        shown_default="auto",
     ),
-    TableOption("append_only", Form.BOOLEAN, "Stored, and without effect so far.", default=False),
+    TableOption(
+        "append_only",
+        Form.BOOLEAN,
+        "Declare that rows are only ever added to it, so that refreshes insert them without looking for old "
+        "ones. The first refresh that removes or changes a row switches it off, with an alert.",
+        default=False,
+    ),
     TableOption(
         "pooler_compatibility_mode",
         Form.BOOLEAN,
-        "Refresh it without prepared statements, and send no alerts about it.",
+        "Refresh it without prepared statements and without alerts, which some poolers do not support.",
         default=False,
         flag="--pooler-compatibility",
     ),
     TableOption(
         "tier",
         Form.CHOICE,
-        "hot, warm (intervals twice as long), cold (ten times), or frozen (only refreshed on request).",
+        "How important it is: hot uses the interval of its schedule, warm twice that, cold ten times that. "
+        "frozen is refreshed only on request.",
         choices=("hot", "warm", "cold", "frozen"),
+        shown_default="hot",
     ),
     TableOption(
         "refresh_timeout",
         Form.TIMEOUT,
-        "Cancel a refresh that takes longer: 30s, 5min, 1h30m, none, or default (that of the sidecar).",
+        "Cancel a refresh that takes longer: 30s, 5min, 1h30m, none, or default for the limit of the "
+        "sidecar.",
+        shown_default="default",
     ),
     TableOption(
         "on_divergence",
         Form.CHOICE,
-        "What to do if it does not hold the rows it should: repair (load it again) or stop.",
+        "What to do if it does not hold the correct rows: repair loads it again, stop stops its refreshes.",
         choices=("repair", "stop"),
+        shown_default="repair",
+    ),
+    TableOption(
+        "keep_changes",
+        Form.KEEPING,
+        "Keep the rows that refreshes insert and delete, for `pgtrickle changes`: for a length of time (1h, "
+        "7d), optionally with the most rows to keep ('1d 50000 rows'; otherwise 1,000,000), or off.",
+        shown_default="off",
     ),
     TableOption(
         "status",
         Form.CHOICE,
-        "ACTIVE, or SUSPENDED to stop its refreshes.",
+        "SUSPENDED stops its refreshes, ACTIVE resumes them.",
         choices=("ACTIVE", "SUSPENDED"),
         is_for_create=False,
     ),

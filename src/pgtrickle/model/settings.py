@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
-from pgtrickle.model.errors import CommandRefused
-
-T = TypeVar("T")
-PREFIX: Final = "PGTRICKLE_"
+from pgtrickle.model.http_settings import (
+    HTTP,
+    HTTP_DSN,
+    HTTP_HOST,
+    HTTP_TOKEN,
+    HTTP_TOKEN_FILE,
+    HttpAddress,
+)
+from pgtrickle.model.setting import Setting, memory_size, number, one_of, switch, whole_number
 
 
 class Pooling(Enum):
@@ -31,149 +35,90 @@ class SparkPath(Enum):
     DISTRIBUTED = "distributed"
 
 
-@dataclass(frozen=True, slots=True)
-class Setting(Generic[T]):
-    """One setting. `read` parses its value from text, or raises ValueError with the expected form."""
+class LogLevel(Enum):
+    """How much an event matters."""
 
-    name: str
-    default: T
-    read: Callable[[str], T]
-    help: str
-    shown_default: str = ""
-    """The default in words, if the value itself does not explain it."""
-    least: float | None = None
-    most: float | None = None
-    is_option: bool = True
-    """Whether the command line has an option for it. Every setting has an environment variable."""
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
     @property
-    def variable(self) -> str:
-        """The environment variable that sets it."""
-        return PREFIX + self.name.upper()
-
-    @property
-    def option(self) -> str:
-        """The command-line option that sets it."""
-        return "--" + self.name.replace("_", "-")
-
-    def value(self, text: str) -> T:
-        """The value of a text; raise if it is not valid."""
-        try:
-            found = self.read(text)
-        except ValueError as wrong:
-            raise CommandRefused(f"{self.name} is {text!r}", hint=f"it must be {wrong}") from None
-        if isinstance(found, (int, float)):
-            self._check_range(found, text)
-        return found
-
-    def _check_range(self, number: float, text: str) -> None:
-        if self.least is not None and number < self.least:
-            raise CommandRefused(f"{self.name} is {text!r}", hint=f"it must be at least {self.least:g}")
-        if self.most is not None and number > self.most:
-            raise CommandRefused(f"{self.name} is {text!r}", hint=f"it must be at most {self.most:g}")
+    def number(self) -> int:
+        """The level as Python's logging module counts it."""
+        return 10 * (1 + list(LogLevel).index(self))
 
 
-def _whole_number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError("a whole number") from None
+class LogFormat(Enum):
+    """Whether the log is for people or for programs."""
 
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError("a number") from None
-
-
-def _pooling(text: str) -> Pooling:
-    try:
-        return Pooling(text.lower())
-    except ValueError:
-        raise ValueError("auto, yes or no") from None
-
-
-def _spark_path(text: str) -> SparkPath:
-    try:
-        return SparkPath(text.lower())
-    except ValueError:
-        raise ValueError("auto, small or distributed") from None
-
-
-_SIZE: Final = re.compile(r"\s*(\d+)\s*([kmgt]?)i?b?\s*\Z", re.IGNORECASE)
-_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_LEAST_MEMORY: Final = 1 << 20
-
-
-def _memory(text: str) -> int | None:
-    parts = _SIZE.match(text)
-    size = int(parts[1]) * _UNITS[parts[2].lower()] if parts else 0
-    if size < _LEAST_MEMORY:
-        raise ValueError("a size of at least 1 MB, such as 512MB or 2GB")
-    return size
+    TEXT = "text"
+    JSON = "json"
 
 
 DSN: Final[Setting[str]] = Setting(
     "dsn",
     "",
     str,
-    "Where PostgreSQL is: postgresql://user@host/database, or key=value pairs. Without it, libpq's PGHOST, "
-    "PGUSER … and ~/.pgpass decide, which are also the better places for a password.",
-    "what libpq finds",
+    "The address of the database: postgresql://user@host/database, or key=value pairs. Without it, libpq's "
+    "PGHOST, PGPORT, PGUSER, PGDATABASE and ~/.pgpass apply. Put passwords there, not here.",
+    "libpq's variables",
 )
 LISTEN_DSN: Final[Setting[str | None]] = Setting(
     "listen_dsn",
     None,
     str,
-    "An address of the server itself, if dsn is that of a pooler. Sidecars then hear of changes at once "
-    "instead of polling for them.",
+    "The address of the server itself, if dsn is that of a pooler. The sidecar is then notified of changes "
+    "and does not have to wait for its next poll.",
     "none",
 )
 POOLER: Final = Setting(
     "pooler",
     Pooling.AUTO,
-    _pooling,
-    "Whether dsn is the address of a pooler in transaction mode, such as PgBouncer: yes, no, or auto to "
-    "find out.",
+    one_of(Pooling),
+    "Whether dsn is the address of a pooler in transaction mode, such as PgBouncer. auto detects it.",
     "auto",
 )
 MAX_CONNECTIONS: Final = Setting(
     "max_connections",
     10,
-    _whole_number,
-    "How many connections the process and its Spark tasks may open together.",
+    whole_number,
+    "The number of connections that the process and its Spark tasks may open together.",
 )
 SPARK_MASTER: Final = Setting(
-    "spark_master", "local[*]", str, "Where Spark runs: local[*], spark://…, k8s://… or sc://…."
+    "spark_master",
+    "local[*]",
+    str,
+    "The master of Spark: local[*] runs it in this process, spark://…, k8s://… and sc://… on a cluster.",
 )
 PATH: Final = Setting(
     "path",
     SparkPath.AUTO,
-    _spark_path,
-    "Where Spark computes: small (in the driver), distributed (spread over tasks), or auto (chosen by size).",
+    one_of(SparkPath),
+    "How Spark computes a change: in its driver (small), in tasks (distributed), or as its size requires "
+    "(auto).",
     "auto",
 )
 MEMORY_LIMIT: Final[Setting[int | None]] = Setting(
     "memory_limit",
     None,
-    _memory,
-    "How much data the refreshes of this process may hold at once, such as 512MB. A change that reaches more "
-    "is computed in Spark's tasks.",
+    memory_size,
+    "How much data the refreshes of this process may hold in memory together, such as 512MB. A change that "
+    "needs more is computed in Spark's tasks.",
     "an eighth of the heap of Spark's driver",
 )
 WORKER_POOL_SIZE: Final = Setting(
     "worker_pool_size",
     4,
-    _whole_number,
-    "How many threads refresh at the same time; 0 starts one for each task.",
+    whole_number,
+    "How many refreshes run at the same time. 0 sets no limit.",
     least=0,
     most=64,
 )
 MAX_CONSECUTIVE_ERRORS: Final = Setting(
     "max_consecutive_errors",
     3,
-    _whole_number,
+    whole_number,
     "Suspend a stream table after this many consecutive failures.",
     least=1,
     most=1000,
@@ -181,9 +126,9 @@ MAX_CONSECUTIVE_ERRORS: Final = Setting(
 REFRESH_TIMEOUT: Final = Setting(
     "refresh_timeout",
     3600.0,
-    _number,
-    "Cancel a refresh that takes longer than this many seconds, unless its stream table has a "
-    "refresh_timeout of its own; 0 is no limit.",
+    number,
+    "Cancel a refresh after this many seconds, unless its stream table has a refresh_timeout of its own. 0 "
+    "sets no limit.",
     least=0,
     most=315_576_000,
 )
@@ -191,72 +136,124 @@ TEMP_FILE_LIMIT: Final = Setting(
     "temp_file_limit",
     "32GB",
     str,
-    "How large the temporary files of one connection may become in PostgreSQL, or none. Needs GRANT SET ON "
-    "PARAMETER temp_file_limit (PostgreSQL 15 and newer) and a direct connection.",
+    "The limit of PostgreSQL's temporary files for one connection, or none. Needs GRANT SET ON PARAMETER "
+    "temp_file_limit (PostgreSQL 15 and newer) and a direct connection.",
 )
 STOP_TIMEOUT: Final = Setting(
     "stop_timeout",
     30.0,
-    _number,
-    "How many seconds running refreshes have to finish after SIGTERM or Ctrl-C. After that they are "
-    "cancelled, which loses nothing.",
+    number,
+    "How many seconds running refreshes may take to finish after SIGTERM or Ctrl-C. After that they are "
+    "cancelled and rolled back; nothing is lost.",
     least=0,
     most=86400,
 )
 TEMPLATE_CACHE_MAX_ENTRIES: Final = Setting(
     "template_cache_max_entries",
     256,
-    _whole_number,
-    "How many compiled queries this process caches; 0 caches none.",
+    whole_number,
+    "How many compiled queries this process keeps in memory. 0 keeps none.",
     least=0,
+)
+LOG_LEVEL: Final = Setting(
+    "log_level",
+    LogLevel.INFO,
+    one_of(LogLevel),
+    "The least important events that the log of a sidecar shows. debug also shows refreshes that found no "
+    "change.",
+    "info",
+)
+LOG_FORMAT: Final = Setting(
+    "log_format",
+    LogFormat.TEXT,
+    one_of(LogFormat),
+    "How the log of a sidecar is written: text for people, or json, with one object in each line.",
+    "text",
+)
+TRACES: Final = Setting(
+    "traces",
+    False,
+    switch,
+    "Send OpenTelemetry spans, as the OTEL_… variables say. Needs the extra pgtrickle[tracing]. On by itself "
+    "if OTEL_TRACES_EXPORTER or the address of an OTLP collector is set.",
+    "off",
+)
+METRICS_MAX_TABLES: Final = Setting(
+    "metrics_max_tables",
+    100,
+    whole_number,
+    "How many stream tables, and how many sources, have series of their own in the metrics. The others are "
+    "summed up as other.",
+    least=0,
+    most=10_000,
+    is_option=False,
 )
 CACHE_DIR: Final[Setting[str]] = Setting(
     "cache_dir",
     "",
     str,
-    "A directory in which the processes of this host share compiled queries, or off.",
+    "The directory in which processes on this host share compiled queries and Spark's classes, or off.",
     "$XDG_CACHE_HOME/pgtrickle, else ~/.cache/pgtrickle",
+    is_option=False,
+)
+STALE_AFTER: Final = Setting(
+    "stale_after",
+    60.0,
+    number,
+    "Send the alert stale_data when a change has waited for this many seconds longer than the schedule of a "
+    "stream table allows. 0 sends none.",
+    least=0,
+    most=315_576_000,
+    is_option=False,
+)
+BUFFER_GROWTH_LIMIT: Final[Setting[int | None]] = Setting(
+    "buffer_growth_limit",
+    128 << 20,
+    memory_size,
+    "Send the alert buffer_growth_warning when the change buffers of a source are larger than this, such as "
+    "512MB.",
+    "128MB",
     is_option=False,
 )
 
 MAX_TEXT_BYTES: Final = Setting(
     "max_text_bytes",
     1_000_000,
-    _whole_number,
-    "Recompute queries in full whose text, or the text of a view they read, is longer than this.",
+    whole_number,
+    "Use the mode FULL for queries whose text, or the text of a view they read, has more bytes than this.",
     least=1,
     is_option=False,
 )
 MAX_DEPTH: Final = Setting(
     "max_depth",
     250,
-    _whole_number,
-    "Recompute queries in full that nest expressions and subqueries deeper than this; in a chain of ANDs "
-    "each counts as a level.",
+    whole_number,
+    "Use the mode FULL for queries that nest expressions and subqueries deeper than this. Each AND of a "
+    "chain counts as a level.",
     least=1,
     is_option=False,
 )
 MAX_RELATIONS: Final = Setting(
     "max_relations",
     100,
-    _whole_number,
-    "Recompute queries in full that name more tables, views and functions than this.",
+    whole_number,
+    "Use the mode FULL for queries that name more tables, views and functions than this.",
     least=1,
     is_option=False,
 )
 MAX_SUBQUERIES: Final = Setting(
     "max_subqueries",
     100,
-    _whole_number,
-    "Recompute queries in full that have more subqueries in expressions than this, those of views included.",
+    whole_number,
+    "Use the mode FULL for queries with more subqueries in expressions than this, including those of views.",
     least=1,
     is_option=False,
 )
 MAX_GROUPING_SETS: Final = Setting(
     "max_grouping_sets",
     64,
-    _whole_number,
-    "Recompute queries in full that have more grouping sets in one GROUP BY than this.",
+    whole_number,
+    "Use the mode FULL for queries with more grouping sets in one GROUP BY than this.",
     least=1,
     is_option=False,
 )
@@ -275,7 +272,18 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     TEMP_FILE_LIMIT,
     STOP_TIMEOUT,
     TEMPLATE_CACHE_MAX_ENTRIES,
+    HTTP,
+    HTTP_TOKEN_FILE,
+    HTTP_TOKEN,
+    HTTP_HOST,
+    HTTP_DSN,
+    LOG_LEVEL,
+    LOG_FORMAT,
+    TRACES,
     CACHE_DIR,
+    METRICS_MAX_TABLES,
+    STALE_AFTER,
+    BUFFER_GROWTH_LIMIT,
     MAX_TEXT_BYTES,
     MAX_DEPTH,
     MAX_RELATIONS,
@@ -301,7 +309,18 @@ class Settings:
     temp_file_limit: str = TEMP_FILE_LIMIT.default
     stop_timeout: float = STOP_TIMEOUT.default
     template_cache_max_entries: int = TEMPLATE_CACHE_MAX_ENTRIES.default
+    http: HttpAddress | None = HTTP.default
+    http_token_file: str | None = HTTP_TOKEN_FILE.default
+    http_token: str | None = HTTP_TOKEN.default
+    http_host: tuple[str, ...] = HTTP_HOST.default
+    http_dsn: str | None = HTTP_DSN.default
+    log_level: LogLevel = LOG_LEVEL.default
+    log_format: LogFormat = LOG_FORMAT.default
+    traces: bool = TRACES.default
     cache_dir: str = CACHE_DIR.default
+    metrics_max_tables: int = METRICS_MAX_TABLES.default
+    stale_after: float = STALE_AFTER.default
+    buffer_growth_limit: int | None = BUFFER_GROWTH_LIMIT.default
     max_text_bytes: int = MAX_TEXT_BYTES.default
     max_depth: int = MAX_DEPTH.default
     max_relations: int = MAX_RELATIONS.default

@@ -15,7 +15,8 @@ class PgType:
 
     For a `domain`, the other fields describe its underlying type. Values are carried and stored as that type,
     because a domain may reject intermediate values, such as the nulls of an outer join.
-    `delimiter` separates the elements of its arrays.
+    `delimiter` separates the elements of its arrays. `equals` is its equality operator, with its schema
+    unless that is pg_catalog. `collation` is None for the default one.
     """
 
     text: str
@@ -29,6 +30,8 @@ class PgType:
     domain: str | None = None
     has_equality: bool = True
     delimiter: str = ","
+    equals: str = "="
+    collation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

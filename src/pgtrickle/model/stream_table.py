@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import NewType
+from typing import ClassVar, NewType
 
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
+from pgtrickle.model.records import Record
 
 StreamTableId = NewType("StreamTableId", int)
 RelationId = NewType("RelationId", int)
@@ -42,13 +43,30 @@ class Action(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeFeed:
+    """Where the changes of a stream table are kept, and how many rows at most.
+
+    `columns` are the names of those of the stream table, in the order of `c1 … cn` in the table of kept
+    changes. A feed that does not fit is opened anew. `reset_reason` says why the next refresh records a reset
+    instead of its rows.
+    """
+
+    table: RelationName
+    columns: tuple[str, ...]
+    most_rows: int
+    fits: bool = True
+    reset_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StreamTable:
     """One row of `pgtrickle.pgt_stream_tables`.
 
     `follows_clock` says whether time alone changes the result; None if that is not known yet.
     `cache_generation` counts how often the caches of compiled queries have been cleared. `waits_for` names
     the triggers that it waits for. If `repairs_itself`, it is loaded again when its rows are wrong; otherwise
-    it stops.
+    it stops. `is_append_only` is a promise of its owner that rows are only ever added to it. `feed` is where
+    its changes are kept; None if they are not.
     """
 
     id: StreamTableId
@@ -81,11 +99,27 @@ class StreamTable:
     refresh_timeout: float | None = None
     """Seconds that a refresh may take; 0 is no limit, None is the default of the sidecar."""
     repairs_itself: bool = True
+    is_append_only: bool = False
+    feed: ChangeFeed | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshOutcome:
-    """What one refresh did, as stored in the history."""
+@dataclass(frozen=True, slots=True, repr=False)
+class RefreshOutcome(Record):
+    """What one refresh did, as stored in the history.
+
+    `read_ms`, `compute_ms` and `apply_ms` are parts of `milliseconds`. `wait_ms` came before: in the queue of
+    the sidecar, and until the stream table was prepared and claimed. `commit_ms` came after. They are None if
+    they are not known: after a refresh that a running sidecar carried out for you, the last two.
+    """
+
+    table_columns: ClassVar = (
+        "name",
+        "action",
+        "rows_inserted",
+        "rows_deleted",
+        "milliseconds",
+        "reason",
+    )
 
     name: RelationName
     action: Action
@@ -93,3 +127,8 @@ class RefreshOutcome:
     rows_deleted: int
     milliseconds: float
     reason: str
+    read_ms: float | None = None
+    compute_ms: float | None = None
+    apply_ms: float | None = None
+    wait_ms: float | None = None
+    commit_ms: float | None = None

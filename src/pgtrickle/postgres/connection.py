@@ -14,10 +14,13 @@ from psycopg.rows import TupleRow
 from pgtrickle.model.errors import (
     CommandRefused,
     ConnectionFailed,
+    PgTrickleError,
     ReadOnlyServer,
     UnsuitableSetting,
     UnsupportedServer,
+    error_class,
 )
+from pgtrickle.postgres.excerpts import excerpt
 from pgtrickle.postgres.pinned import PinnedConnection
 from pgtrickle.postgres.settings import SAFE_PATH
 
@@ -103,7 +106,7 @@ def _unreachable(dsn: str, error: psycopg.Error) -> ConnectionFailed | Unsuitabl
         )
     return ConnectionFailed(
         f"cannot connect to {_address(dsn)}: {message}",
-        hint="check the address, that the server runs, and the credentials",
+        hint="check the address and the credentials, and that the server is running",
     )
 
 
@@ -145,10 +148,29 @@ def check_writable(connection: Connection) -> None:
         )
 
 
+def to_error(error: psycopg.Error) -> PgTrickleError:
+    """The error of pgtrickle that the SQLSTATE of PostgreSQL stands for, with everything it says."""
+    return _filled(error_class(error.sqlstate), error)
+
+
 def to_refusal(error: psycopg.Error) -> CommandRefused:
-    """The error of PostgreSQL as a `CommandRefused` with its message, hint and SQLSTATE."""
-    message = error.diag.message_primary or str(error).strip()
-    return CommandRefused(message, hint=error.diag.message_hint, refused_with=error.sqlstate)
+    """The same as a `CommandRefused`, even if its class is another one."""
+    found = error_class(error.sqlstate)
+    refusal = _filled(found if issubclass(found, CommandRefused) else CommandRefused, error)
+    assert isinstance(refusal, CommandRefused)
+    return refusal
+
+
+def _filled(kind: type[PgTrickleError], error: psycopg.Error) -> PgTrickleError:
+    said = error.diag
+    found = kind(said.message_primary or str(error).strip(), hint=said.message_hint)
+    found.detail = said.message_detail
+    # a query that a function was given is an internal query of it
+    found.excerpt = excerpt(said.internal_query, said.internal_position)
+    found.position = int(said.internal_position) if found.excerpt and said.internal_position else None
+    if isinstance(found, CommandRefused):
+        found.refused_with = error.sqlstate
+    return found
 
 
 def _address(dsn: str) -> str:

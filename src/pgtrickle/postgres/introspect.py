@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from pgtrickle.model.errors import Busy, CommandRefused, SourceChanged
+from pgtrickle.model.errors import Busy, CommandRefused, HiddenRows, SourceChanged
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceColumn, SourceKind
 from pgtrickle.model.stream_table import RelationId
@@ -38,8 +38,8 @@ def describe_sources(connection: Connection, relations: Sequence[RelationId]) ->
         relation = RelationId(relid)
         table = RelationName(schema, name)
         if hides_rows:
-            raise CommandRefused(
-                f"row-level security hides rows of {table} from us",
+            raise HiddenRows(
+                f"row-level security hides rows of {table} from the role of the sidecar",
                 hint="give the role of the sidecar the attribute BYPASSRLS",
             )
         described = columns.get(relation, [])

@@ -42,6 +42,15 @@ def check_connection_limit(most: int) -> None:
         )
 
 
+class PoolUsage(NamedTuple):
+    """How many connections are in use, idle, and lent to Spark's tasks, and the most there may be."""
+
+    in_use: int
+    idle: int
+    lent: int
+    most: int
+
+
 class _PooledConnection(NamedTuple):
     """A connection and its generation. Connections from before the last renewal are not reused."""
 
@@ -133,6 +142,11 @@ class Pool:
                 self._lent -= count
                 self._changed.notify_all()
 
+    def usage(self) -> PoolUsage:
+        """How many connections there are now."""
+        with self._changed:
+            return PoolUsage(self._held, len(self._idle), self._lent, self.most)
+
     @property
     def is_abandoned(self) -> bool:
         """Whether the pool has been abandoned."""
@@ -204,7 +218,7 @@ class Pool:
                     if left <= 0:
                         raise NoConnectionFree(
                             f"none of the {self.most} connections became free within {patience:g} s",
-                            hint="allow more with --max-connections, or refresh less at the same time",
+                            hint="raise PGTRICKLE_MAX_CONNECTIONS, or lower PGTRICKLE_WORKER_POOL_SIZE",
                         )
                     self._changed.wait(left)
                 self._check_not_abandoned()
@@ -215,7 +229,7 @@ class Pool:
 
     def _check_not_abandoned(self) -> None:
         if self.is_abandoned:
-            raise Abandoned("pgtrickle is stopping", hint="nothing is lost; the next sidecar goes on")
+            raise Abandoned("pgtrickle is stopping", hint="nothing is lost; the next sidecar continues")
 
     def _open(self) -> _PooledConnection:
         while True:

@@ -1,7 +1,10 @@
 -- describe_columns: the columns of relations, with the underlying types of domains.
--- Parameter: the ids of the relations. One row per live column, in order. The fourth column from the end says
+-- Parameter: the ids of the relations. One row per live column, in order. The sixth column from the end says
 -- whether texts are ordered by their bytes in UTF-8, which is not the order of their bytes in other encodings.
--- The second column from the end says whether the type has equality: a row or an array has it if all its parts do.
+-- The fourth column from the end says whether the type has equality: a row or an array has it if all its parts do.
+-- The next to last column is its equality operator. Outside of pg_catalog it has its schema: a plain = would not find it, or
+-- would find the one of a type to which a value is cast, such as that of text for citext. The last column is the
+-- collation, null for the default one.
 select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
     format_type(b.oid, m.typmod),
     format_type(b.oid, null), b.typtype, b.typcategory,
@@ -15,7 +18,8 @@ select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
         when 'b' then coalesce(to_jsonb(l) ->> 'colllocale', '') in ('C', 'C.UTF-8') end, false)
         and getdatabaseencoding() in ('UTF8', 'LATIN1', 'SQL_ASCII'),
     case when t.typtype = 'd' then format_type(t.oid, null) end,
-    e.has_equality, b.typdelim::text
+    e.has_equality, b.typdelim::text, coalesce(q.equals, '='),
+    case when l.collname <> 'default' then format('%%I.%%I', ln.nspname, l.collname) end
 from pg_attribute a
 join pg_type t on t.oid = a.atttypid
 cross join lateral (
@@ -51,7 +55,19 @@ cross join lateral (
                 and k.castmethod = 'b' and k.castcontext = 'i')))) as has_equality
     from parts p join pg_type y on y.oid = p.id
 ) e
+left join lateral (
+    select format('operator(%%I.%%s)', n.nspname, p.oprname) as equals
+    from pg_opclass o
+    join pg_am m on m.oid = o.opcmethod and m.amname in ('btree', 'hash')
+    join pg_amop x on x.amopfamily = o.opcfamily and x.amoplefttype = b.oid and x.amoprighttype = b.oid
+        and x.amopstrategy = case m.amname when 'btree' then 3 else 1 end
+    join pg_operator p on p.oid = x.amopopr
+    join pg_namespace n on n.oid = p.oprnamespace and n.nspname <> 'pg_catalog'
+    where o.opcdefault and o.opcintype = b.oid
+    order by m.amname limit 1
+) q on true
 left join pg_collation l on l.oid = a.attcollation
+left join pg_namespace ln on ln.oid = l.collnamespace
 cross join (
     select case coalesce(to_jsonb(w) ->> 'datlocprovider', 'c')
         when 'c' then w.datcollate in ('C', 'POSIX')

@@ -1,5 +1,6 @@
 -- describe_relations: names, kinds, copies, keys and indexes of tables.
--- Parameter: the ids of the tables. A `copy` is read instead of its table, so its indexes are returned.
+-- Parameter: the ids of the tables. A `copy` is read instead of its table, so its indexes are returned. Only a role
+-- that may use the copies sees them.
 -- `keys` are unique and not null. `indexes` are those that a lookup can use: valid, not partial, btree or hash,
 -- an expression as its text. A dropped relation has no row.
 select c.oid::bigint, n.nspname, c.relname,
@@ -39,5 +40,7 @@ select c.oid::bigint, n.nspname, c.relname,
     )
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 cross join lateral (
-    select case when c.relkind in ('m', 'f') then to_regclass(pgtrickle_internal.copy_of(c.oid))::oid end) copied(id)
+    select case when c.relkind in ('m', 'f')
+        and (select has_schema_privilege(p.oid, 'USAGE') from pg_namespace p where p.nspname = 'pgtrickle_state')
+        then to_regclass(pgtrickle_internal.copy_of(c.oid))::oid end) copied(id)
 where c.oid = any (%s::oid[])

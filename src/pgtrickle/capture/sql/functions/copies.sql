@@ -129,9 +129,9 @@ begin
     perform pgtrickle_internal.fit_copy(source, captured.columns_captured);
     perform pgtrickle_internal.index_copy(source, captured.columns_captured);
 exception when lock_not_available then
-    raise exception '%', format('%s is busy', pgtrickle_internal.printed(source)) using
+    raise exception '%', format('%s is locked by a refresh', pgtrickle_internal.printed(source)) using
         errcode = 'lock_not_available',
-        hint = 'A refresh is reading it. Try again when that has ended.';
+        hint = 'Try again when the refresh has ended.';
 end
 $$;
 

@@ -19,8 +19,7 @@ as $$
             and has_function_privilege(pgtrickle.sidecar_role(), p.oid, 'EXECUTE'))
         and (select bool_and(coalesce(has_table_privilege(pgtrickle.sidecar_role(), t.id, 'INSERT')
                 and has_table_privilege(pgtrickle.sidecar_role(), t.id, 'SELECT')
-                and (select count(*) = 2 from pg_attribute a where a.attrelid = t.id and not a.attisdropped
-                    and (a.attname, a.atttypid) in (('xid', 'xid8'::regtype), ('source', 'oid'::regtype))), false))
+                and pgtrickle_internal.is_touched(t.id), false))
             from unnest(array[pgtrickle_internal.change_table('touched_0'), pgtrickle_internal.change_table('touched_1')]) t(id)), false)
     from (select (select oid from pg_namespace where nspname = 'pgtrickle_changes')) n(id)
 $$;
@@ -33,20 +32,28 @@ as $$
     where n.nspname = 'pgtrickle_changes' and p.proname = 'capture_state'
 $$;
 
+-- is_touched: whether a relation has the columns of a table of touched sources.
+create or replace function pgtrickle_internal.is_touched(relation_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select count(*) = 3 from pg_attribute a where a.attrelid = relation_id and not a.attisdropped
+        and (a.attname, a.atttypid) in
+            (('xid', 'xid8'::regtype), ('source', 'oid'::regtype), ('touched_at', 'timestamptz'::regtype))
+$$;
+
 -- create_touched: create one of the two tables of touched sources, unless it exists.
 create or replace function pgtrickle_internal.create_touched(side text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
     set default_tablespace = '' set default_table_access_method = heap
 as $$
 begin
-    if (select count(*) = 2 from pg_attribute a where a.attrelid = to_regclass(side) and not a.attisdropped
-        and (a.attname, a.atttypid) in (('xid', 'xid8'::regtype), ('source', 'oid'::regtype)))
-    then
+    if pgtrickle_internal.is_touched(to_regclass(side)) then
         execute format('grant all on %s to %I', side, pg_get_userbyid(pgtrickle.sidecar_role()));
         return;
     end if;
     execute format('drop table if exists %s', side);
-    execute format('create table %s (xid xid8 not null default pg_current_xact_id(), source oid not null)', side);
+    execute format('create table %s (xid xid8 not null default pg_current_xact_id(), source oid not null, '
+        'touched_at timestamptz not null default clock_timestamp())', side);
     execute format('create index on %s (xid)', side);
 end
 $$;
@@ -165,6 +172,8 @@ begin
     revoke all on schema pgtrickle_state from public;
     update pgtrickle.pgt_stream_tables s set needs_reinit = true,
         reinit_reason = coalesce(s.reinit_reason, 'the schema pgtrickle_state was dropped');
+    delete from pgtrickle.pgt_feeds;
+    delete from pgtrickle.pgt_batches;
     update pgtrickle.pgt_sources s set version = null, filled_at = null where s.trigger_level = 'none';
     perform pgtrickle_internal.copy_source(s.source_relid, s.columns_captured)
     from pgtrickle.pgt_sources s join pg_class c on c.oid = s.source_relid where s.trigger_level = 'none';

@@ -61,25 +61,56 @@ create or replace function pgtrickle_internal.touch(source oid) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$ insert into pgtrickle_changes.touched_0 (source) values (source) $$;
 
+-- oldest_unseen: for each reader that lags behind, and each of its sources, the oldest transaction on one side of
+-- the touched tables that the reader has not seen, with the time of its write.
+create or replace function pgtrickle_internal.oldest_unseen(side integer)
+returns table (xid xid8, source oid, touched_at timestamptz)
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return query execute format($query$
+        select distinct u.xid, u.source, u.touched_at from (
+            select distinct on (r.pgt_id, t.source) t.xid, t.source, t.touched_at
+            from (
+                select d.pgt_id, d.source_relid, case d.source_type when 'stream_table'
+                    then coalesce(s.upstream_frontier, s.frontier) else s.frontier end as seen
+                from pgtrickle.pgt_dependencies d join pgtrickle.pgt_stream_tables s on s.pgt_id = d.pgt_id
+                where d.source_type in ('table', 'stream_table', 'materialized_view', 'foreign_table')
+            ) r
+            join pgtrickle_changes.touched_%s t on t.source = r.source_relid
+                and t.xid >= pg_snapshot_xmin(r.seen) and not pg_visible_in_snapshot(t.xid, r.seen)
+            order by r.pgt_id, t.source, t.xid, t.touched_at
+        ) u $query$, side);
+end
+$$;
+
 -- empty_touched: truncate a side that a sufficiently old snapshot has seen completely. Returns true if it is
--- empty. Locks: ACCESS EXCLUSIVE on that side, only if free: a session that is writing to it has not been seen
--- yet.
+-- empty. What a stream table has yet to show moves to the other side, so that its age stays known.
+-- Locks: ACCESS EXCLUSIVE on that side, only if free: a session that is writing to it has not been seen yet.
 create or replace function pgtrickle_internal.empty_touched(side integer, seen pg_snapshot) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     name text := format('pgtrickle_changes.touched_%s', side);
     is_unseen boolean;
+    xids xid8[];
+    sources oid[];
+    moments timestamptz[];
 begin
     if pg_relation_size(name::regclass) = 0 then
         return true;
     end if;
+    -- before the lock, because polls wait for it
+    select array_agg(o.xid), array_agg(o.source), array_agg(o.touched_at) into xids, sources, moments
+    from pgtrickle_internal.oldest_unseen(side) o;
     execute format('lock table %s in access exclusive mode nowait', name);
     execute format('select exists (select from %s t where t.xid >= pg_snapshot_xmin($1) '
         'and not pg_visible_in_snapshot(t.xid, $1))', name) into is_unseen using seen;
     if is_unseen then
         return false;
     end if;
+    execute format('insert into pgtrickle_changes.touched_%s (xid, source, touched_at) '
+        'select * from unnest($1, $2, $3)', 1 - side) using xids, sources, moments;
     execute format('truncate %s', name);
     return true;
 exception when lock_not_available then

@@ -310,9 +310,9 @@ begin
     perform set_config('lock_timeout', patience_before, true);
     perform pgtrickle_internal.note_always(source);
 exception when lock_not_available then
-    raise exception '%', format('table %s is busy', pgtrickle_internal.printed(source)) using
+    raise exception '%', format('table %s is locked by another transaction', pgtrickle_internal.printed(source)) using
         errcode = 'lock_not_available',
-        hint = 'Another transaction writes to it. Try again when that has ended.';
+        hint = 'Try again when that transaction has ended.';
 end
 $$;
 
@@ -348,7 +348,7 @@ begin
         and pg_get_expr(f.adbin, f.adrelid) is distinct from pg_get_expr(e.adbin, e.adrelid)
     limit 1;
     if found then
-        raise exception '%', format('%s computes column %I otherwise than %s', differing.child,
+        raise exception '%', format('%s computes column %I differently from %s', differing.child,
                 differing.attname, pgtrickle_internal.printed(source)) using
             errcode = 'feature_not_supported',
             hint = 'Give the column the same expression in all partitions, or do not use it.';

@@ -67,11 +67,11 @@ begin
     end if;
     insert into pgtrickle.pgt_waiting (pgt_id, source_relid, columns, blockers)
     values (id, source, numbers, blockers);
-    raise notice '%', format('stream table %s waits for its triggers on %s',
+    raise notice '%', format('stream table %s is waiting for triggers on %s',
             (select pgtrickle_internal.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id),
             pgtrickle_internal.printed(source)) using
         detail = format('The table is in use by %s.', blockers),
-        hint = 'The sidecar creates them as soon as the table is free for a moment, and then loads the rows.';
+        hint = 'The sidecar creates them as soon as no transaction uses the table, and then loads the rows.';
 end
 $$;
 

@@ -1,27 +1,31 @@
--- alerts: notify listeners of an event, in the transaction in which it happened.
+-- alerts: keep an event and notify listeners of it, in the transaction in which it happened.
 -- Every role of a database can listen, so an alert never holds a value from a row or the text of an error.
 
--- emit_alert: notify both channels, unless the alert is about a stream table in pooler compatibility mode.
--- `pgt_id` in `facts` names the stream table; its name is added. Only the sidecar's role can call it.
+-- emit_alert: keep the alert for those who poll, and notify both channels, unless it is about a stream table in pooler
+-- compatibility mode. `pgt_id` in `facts` names the stream table; its name is added. The history already tells of
+-- completed refreshes, so those are not kept again. Only the sidecar's role can call it.
 create or replace function pgtrickle_internal.emit_alert(event text, facts jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    about record;
-    told jsonb := jsonb_build_object('event', event, 'at', clock_timestamp()) || facts;
+    name text;
+    is_silent boolean := false;
+    noticed_at timestamptz := clock_timestamp();
+    told jsonb := jsonb_build_object('event', event, 'at', noticed_at) || facts;
 begin
     if facts ? 'pgt_id' then
-        select coalesce(pgtrickle_internal.printed(s.pgt_relid), format('%I.%I', s.pgt_schema, s.pgt_name)) as name,
-            s.pooler_compatibility_mode as is_silent
-        into about
+        select coalesce(pgtrickle_internal.printed(s.pgt_relid), format('%I.%I', s.pgt_schema, s.pgt_name)),
+            s.pooler_compatibility_mode
+        into name, is_silent
         from pgtrickle.pgt_stream_tables s where s.pgt_id = (facts ->> 'pgt_id')::bigint;
-        if about.is_silent then
-            return;
-        end if;
-        told := told || jsonb_build_object('stream_table', about.name);
+        told := told || jsonb_build_object('stream_table', name);
+    end if;
+    if event <> 'refresh_completed' then
+        insert into pgtrickle.pgt_alerts (at, event, pgt_id, details)
+        values (noticed_at, event, (facts ->> 'pgt_id')::bigint, told - '{event,at,pgt_id}'::text[]);
     end if;
     -- a full queue would make the commit fail, and with it the work that the alert is about
-    if pg_notification_queue_usage() >= 0.5 then
+    if is_silent or pg_notification_queue_usage() >= 0.5 then
         return;
     end if;
     -- PostgreSQL allows 8000 bytes
@@ -30,5 +34,50 @@ begin
             'stream_table', told -> 'stream_table', 'is_shortened', true);
     end if;
     perform pg_notify(channel, told::text) from unnest('{pg_trickle_alert,pgtrickle_alert}'::text[]) channel;
+end
+$$;
+
+-- alerts: the alerts since a moment, oldest first.
+create or replace function pgtrickle.alerts(since timestamptz default null) returns table (
+    alert_id text, at timestamptz, event text, stream_table text, details jsonb)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select a.id, a.at, a.event, a.stream_table, a.details from (
+        select 'a' || k.alert_id as id, k.at, k.event, k.details ->> 'stream_table' as stream_table,
+            k.details - 'stream_table' as details, k.alert_id as number
+        from pgtrickle.pgt_alerts k where k.at >= coalesce(since, now() - interval '1 hour')
+        union all
+        select 'r' || h.refresh_id, h.end_time, 'refresh_completed', format('%I.%I', i.pgt_schema, i.pgt_name),
+            jsonb_build_object('action', h.action, 'rows_inserted', h.rows_inserted, 'rows_deleted', h.rows_deleted,
+                'milliseconds', round(h.duration_ms::numeric, 3), 'reason', h.reason), h.refresh_id
+        from pgtrickle.visible_history h join pgtrickle.stream_tables_info i on i.pgt_id = h.pgt_id
+        where h.status = 'COMPLETED' and h.end_time >= coalesce(since, now() - interval '1 hour')
+    ) a order by a.at, a.number
+$$;
+comment on function pgtrickle.alerts(timestamptz) is
+    E'The alerts since a moment, oldest first, for those who poll because notifications do not reach them: through a '
+    'pooler, or for stream tables in pooler compatibility mode. Alerts are kept for a week, at most 10,000 of them; '
+    'completed refreshes come from the history. An alert is visible once its transaction has committed, so poll from '
+    'a little before the last one, and skip those whose alert_id you know. Call it with SELECT ... FROM. Everyone may call it.\n'
+    '\nsince: The moment; null for one hour ago.'
+    '\nalert_id: Identifies the alert.'
+    '\nat: When it happened.'
+    '\nevent: What happened, for example refresh_failed, auto_suspended or stale_data.'
+    '\nstream_table: The stream table that it is about; null if it is about something else.'
+    '\ndetails: What else is known, as the notification says it. The reason of a refresh is shown to the owner only.';
+
+-- moment: the moment that a text means: a timestamp, or a length of time before now.
+create or replace function pgtrickle_internal.moment(given text) returns timestamptz
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    begin
+        return now() - given::interval;
+    exception when others then
+        return given::timestamptz;
+    end;
+exception when others then
+    raise exception '%', format('%L is neither a time nor a length of time', given) using
+        errcode = 'invalid_parameter_value', hint = 'Write 10min, 2h or 1 day, or a time such as 2026-05-01 12:00.';
 end
 $$;

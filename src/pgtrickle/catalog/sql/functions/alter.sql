@@ -13,11 +13,12 @@ begin
     if relation_id is null and pgtrickle_internal.named_relation(id) is not null then
         raise exception '%', pg_catalog.format('table %s was dropped and created again', pgtrickle_internal.shown_name(id)) using
             errcode = 'object_not_in_prerequisite_state',
-            hint = pg_catalog.format('select pgtrickle.repair_stream_table(%L) binds the new one, '
-                'pgtrickle.drop_stream_table removes what is left of the old one.', pgtrickle_internal.shown_name(id));
+            hint = pg_catalog.format('To use the new table, run select pgtrickle.repair_stream_table(%1$L). To remove '
+                'what is left of the old one, run select pgtrickle.drop_stream_table(%1$L).', pgtrickle_internal.shown_name(id));
     elsif relation_id is null then
         raise exception '%', pg_catalog.format('table %s was dropped', pgtrickle_internal.shown_name(id)) using
-            errcode = 'undefined_table', hint = 'Remove what is left with pgtrickle.drop_stream_table.';
+            errcode = 'object_not_in_prerequisite_state',
+            hint = pg_catalog.format('Remove what is left: select pgtrickle.drop_stream_table(%L)', pgtrickle_internal.shown_name(id));
     end if;
     return relation_id;
 end
@@ -52,8 +53,8 @@ begin
 end
 $$;
 
--- alter_query: replace the query of a stream table. New columns must come after the existing ones. The old rows
--- stay readable until the sidecar has applied the difference.
+-- alter_query: replace the query of a stream table. If it has the same columns, the old rows stay readable until the
+-- sidecar has applied the difference. Otherwise a table with the new columns and rows takes the place of the old one.
 create or replace function pgtrickle_internal.alter_query(id bigint, query text) returns void
 language plpgsql
 as $$
@@ -67,15 +68,25 @@ begin
             -- under other settings the same text may mean something else
             and not exists (select from jsonb_each(pgtrickle_internal.session_settings()) e
                 where s.settings -> e.key <> e.value))
+        -- a source may have changed the types of the result
+        and pgtrickle_internal.shape_of(relation_id) operator(pg_catalog.=) pgtrickle_internal.shape_of(query_view)
     then
         perform pgtrickle_internal.drop_view(query_view);
         return;
     end if;
     perform pgtrickle_internal.prove_ownership(relation_id);
-    perform pgtrickle_internal.guard_always(relation_id);
-    perform pgtrickle_internal.add_columns(relation_id, query_view);
-    perform pgtrickle_internal.change_query(relation_id, query_view, pg_catalog.current_schemas(false));
-    perform pgtrickle_internal.enable_always_for(id);
+    if relation_id operator(pg_catalog.<>) pgtrickle_internal.relation_of(id) then
+        -- another session gave it other columns while we waited for its lock
+        relation_id := pgtrickle_internal.relation_of(id);
+        perform pgtrickle_internal.prove_ownership(relation_id);
+    end if;
+    if pgtrickle_internal.shape_of(relation_id) operator(pg_catalog.=) pgtrickle_internal.shape_of(query_view) then
+        perform pgtrickle_internal.guard_always(relation_id);
+        perform pgtrickle_internal.change_query(relation_id, query_view, pg_catalog.current_schemas(false));
+        perform pgtrickle_internal.enable_always_for(id);
+    else
+        perform pgtrickle_internal.reshape(id, relation_id, query_view);
+    end if;
     perform pgtrickle_internal.drop_view(query_view);
 end
 $$;
@@ -88,56 +99,7 @@ language sql stable set search_path = pg_catalog, pg_temp
     set quote_all_identifiers = off
 as $$ select rtrim(btrim(pg_get_viewdef(query_view), E' \n'), ';') $$;
 
--- add_columns: add the columns of the view that the table lacks. The existing columns must come first.
-create or replace function pgtrickle_internal.add_columns(relation_id oid, query_view oid) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-    has text[] := pgtrickle_internal.columns_of(relation_id);
-    wants text[] := pgtrickle_internal.columns_of(query_view);
-    added record;
-begin
-    if wants[:cardinality(has)] <> has then
-        raise exception '%', format('the query has other columns than %s', pgtrickle_internal.printed(relation_id)) using
-            errcode = 'datatype_mismatch',
-            detail = format('The table has (%s), the query (%s).',
-                array_to_string(has, ', '), array_to_string(wants, ', ')),
-            hint = 'New columns may only follow those it has. For others, drop the stream table and create '
-                'it again.';
-    end if;
-    if cardinality(wants) = cardinality(has) then
-        return;
-    end if;
-    for added in
-        select attname, format_type(atttypid, atttypmod) as type, attcollation
-        from pg_attribute where attrelid = query_view and attnum > cardinality(has) order by attnum
-    loop
-        execute format('alter table %s add column %I %s%s', pgtrickle_internal.printed(relation_id), added.attname,
-            added.type, (select format(' collate %I.%I', n.nspname, l.collname)
-                from pg_collation l join pg_namespace n on n.oid = l.collnamespace
-                where l.oid = added.attcollation));
-    end loop;
-    perform pgtrickle_internal.replace_row_index(relation_id);
-end
-$$;
-
--- replace_row_index: create the index on whole rows again, over the current columns.
-create or replace function pgtrickle_internal.replace_row_index(relation_id oid) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-declare
-    index_id oid;
-begin
-    for index_id in
-        select i.indexrelid from pg_index i join pg_class c on c.oid = i.indexrelid
-        where i.indrelid = relation_id and c.relname ~ '_pgtrickle_row\d*$'
-    loop
-        execute format('drop index %s', pgtrickle_internal.printed(index_id));
-    end loop;
-    perform pgtrickle_internal.create_row_index(relation_id);
-end
-$$;
-
+-- change_query: the part of alter_query that needs more than the rights of the owner.
 create or replace function pgtrickle_internal.change_query(relation_id oid, query_view oid, path name[]) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -146,10 +108,21 @@ declare
 begin
     perform pgtrickle_internal.check_ownership(relation_id);
     perform pgtrickle_internal.check_view(query_view, relation_id);
+    perform pgtrickle_internal.store_query(id, query_view, path);
+end
+$$;
+
+-- store_query: give a stream table the query of a view, and have all its rows computed again.
+create or replace function pgtrickle_internal.store_query(id bigint, query_view oid, path name[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
     update pgtrickle.pgt_stream_tables s set author_path = coalesce(path, '{}') where s.pgt_id = id;
     perform pgtrickle_internal.adopt_query(id, query_view);
+    -- the state of another query has other columns
+    perform pgtrickle_internal.drop_state(id);
     update pgtrickle.pgt_stream_tables s set
-        settings = pgtrickle_internal.session_settings(), match_columns = pgtrickle_internal.match_columns(relation_id),
+        settings = pgtrickle_internal.session_settings(), match_columns = pgtrickle_internal.match_columns(s.pgt_relid),
         effective_refresh_mode = null, downgrade_reason = null, status = 'INITIALIZING', is_populated = false,
         frontier = null, upstream_frontier = null, consecutive_errors = 0, last_error = null, retry_at = null,
         needs_reinit = true, reinit_reason = 'its query was altered'
@@ -195,7 +168,7 @@ create or replace function pgtrickle.alter_stream_table(
     status text default null, cdc_mode text default null, append_only boolean default null,
     pooler_compatibility_mode boolean default null, tier text default null,
     diamond_consistency text default null, diamond_schedule_policy text default null,
-    refresh_timeout text default null, on_divergence text default null
+    refresh_timeout text default null, on_divergence text default null, keep_changes text default null
 ) returns void
 language plpgsql
 as $$
@@ -203,7 +176,7 @@ declare
     id bigint := pgtrickle_internal.stream_table(name);
     asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, null, diamond_consistency,
         diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
-        on_divergence);
+        on_divergence, keep_changes);
 begin
     if schedule is null then
         asked := asked operator(pg_catalog.-) 'schedule';
@@ -217,14 +190,19 @@ begin
     end if;
 end
 $$;
-comment on function pgtrickle.alter_stream_table(text, text, text, text, text, text, boolean, boolean, text, text, text, text, text) is
-    'Change the query, schedule, status or other options of a stream table; null leaves a value as it is. '
-    'Call it with SELECT. You must own the stream table.';
+comment on function pgtrickle.alter_stream_table(text, text, text, text, text, text, boolean, boolean, text, text, text, text, text, text) is
+    E'Change the query, schedule, status or other options of a stream table; null leaves a value as it '
+    'is. Call it with SELECT. You must own the stream table.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.'
+    '\nquery: The new defining query. If its columns differ from those of the table, the call evaluates it and '
+    'puts a table with the new columns and rows in the place of the old one, with its grants, comments, '
+    'indexes and views. It is refused if a view or another stream table reads a column that does not remain.';
 
 -- resume_stream_table: resume a suspended or failed stream table and reset its error count.
 create or replace function pgtrickle.resume_stream_table(name text) returns void
 language sql
 as $$ select pgtrickle_internal.alter_status(pgtrickle_internal.stream_table(name), 'ACTIVE') $$;
 comment on function pgtrickle.resume_stream_table(text) is
-    'Resume a suspended or failed stream table and reset its error count. Call it with SELECT. You must '
-    'own the stream table.';
+    E'Resume a suspended or failed stream table and reset its error count. Call it with SELECT. You must '
+    'own the stream table.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.';

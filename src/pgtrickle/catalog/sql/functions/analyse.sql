@@ -121,18 +121,22 @@ begin
         if called.provolatile = 'v' then
             raise exception '%', format('the query calls the volatile function %s', called.printed) using
                 errcode = 'feature_not_supported',
-                hint = 'Its answer changes from call to call, so no stored result can be right. '
-                    'Remove it, or declare it immutable if it really is.';
+                hint = case when called.oid >= 16384
+                    then format('PostgreSQL treats a function as volatile unless it is declared otherwise. If it always '
+                        'returns the same for the same arguments, declare it so: alter function %s immutable', called.printed)
+                    else 'It can return something else on every call, so no stored result would be correct. Remove it.' end;
         elsif called.provolatile = 's' and (called.oid >= 16384
             or (called.proname ~ '^(pg_|has_|txid_|inet_(client|server)_|current_|session_|row_security|'
                     '(obj|col|shobj)_description|to_reg|version$|(table|schema|database|query|cursor)_to_xml)'
                 and called.proname <> 'pg_typeof'))
         then
-            raise exception '%', format('the query calls %s, which may read more than its arguments',
+            raise exception '%', format('the query calls %s, whose result may depend on more than its arguments',
                     called.printed) using
                 errcode = 'feature_not_supported',
-                hint = 'A stream table follows only the tables its query names. '
-                    'If the function reads nothing but its arguments, declare it immutable.';
+                hint = 'pgtrickle sees changes only of tables that the query itself names.'
+                    || case when called.oid >= 16384 then format(' If the function reads tables, write its query in place of '
+                        'the call. If it reads nothing but its arguments, declare it so: alter function %s immutable',
+                        called.printed) else '' end;
         end if;
     end loop;
     perform pgtrickle_internal.check_trust(query_view, reader);
@@ -144,9 +148,9 @@ begin
         if not has_function_privilege(reader, called.oid, 'EXECUTE') then
             raise exception '%', format('permission denied for function %s', called.printed) using
                 errcode = 'insufficient_privilege',
-                hint = format('%I may not execute it.', pg_get_userbyid(reader));
+                hint = format('grant execute on function %s to %I', called.printed, pg_get_userbyid(reader));
         elsif not has_function_privilege(pgtrickle.sidecar_role(), called.oid, 'EXECUTE') then
-            raise exception '%', format('pgtrickle may not execute function %s', called.printed) using
+            raise exception '%', format('the role of the sidecar may not execute function %s', called.printed) using
                 errcode = 'insufficient_privilege',
                 hint = format('grant execute on function %s to %I', called.printed,
                     pg_get_userbyid(pgtrickle.sidecar_role()));
@@ -172,14 +176,14 @@ begin
         from pgtrickle_internal.reached_objects(query_view, reader) o order by o.classid, o.objid
     loop
         if reached.schema_name ~ '^pg_temp' and reached.classid <> 'pg_class'::regclass then
-            raise exception '%', format('the query uses %s, which lasts only as long as a session',
+            raise exception '%', format('the query uses %s, which disappears with its session',
                     pg_describe_object(reached.classid, reached.objid, 0)) using
-                errcode = 'feature_not_supported', hint = 'Create it in a schema that stays.';
+                errcode = 'feature_not_supported', hint = 'Create it in a schema that is not temporary.';
         elsif reached.is_untrusted then
-            raise exception '%', format('the query calls %s, which %I could make read in its name',
+            raise exception '%', format('the query calls %s, which %I could change to act with the rights of the sidecar',
                     reached.objid::regprocedure, (select pg_get_userbyid(p.proowner) from pg_proc p
                         where p.oid = reached.objid)) using
-                errcode = 'insufficient_privilege',
+                errcode = 'TA003',
                 hint = format('The function would run as %1$I. Let an administrator take it over: '
                     'alter function %2$s owner to %1$I.',
                     pg_get_userbyid(pgtrickle.sidecar_role()), reached.objid::regprocedure);
@@ -198,9 +202,9 @@ create or replace function pgtrickle_internal.refuse_reading(code text) returns 
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    raise exception '%', format('reading would run code of others: %s', code) using
-        errcode = 'insufficient_privilege',
-        hint = format('PostgreSQL evaluates it as it plans a query. Let an administrator take the function over: '
+    raise exception '%', format('a refresh would run code of another role with the rights of the sidecar: %s', code) using
+        errcode = 'TA003',
+        hint = format('PostgreSQL evaluates it while it plans a query. Let an administrator take the function over: '
             'alter function ... owner to %I.', pg_get_userbyid(pgtrickle.sidecar_role()));
 end
 $$;
@@ -223,7 +227,7 @@ begin
     if problem is not null then
         raise exception 'the query %', problem using
             errcode = 'feature_not_supported',
-            hint = 'Its answer does not follow from the rows of its sources alone. Remove that part.';
+            hint = 'Then its result does not depend on the rows of its sources alone. Remove that part.';
     end if;
     if exists (
         select from pgtrickle_internal.rules_of(query_view, reader) r

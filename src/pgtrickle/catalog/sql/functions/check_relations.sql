@@ -10,6 +10,7 @@ as $$
             then 'the system catalog'
         when n.nspname in ('pgtrickle', 'pgtrickle_internal', 'pgtrickle_changes', 'pgtrickle_state') then 'a table of pgtrickle itself:'
         when c.relpersistence = 't' then 'the temporary table'
+        when c.relkind = 'S' then 'a sequence, which changes outside of transactions:'
         when c.relkind not in ('r', 'p', 'v', 'm', 'f') then 'something that is not a table:'
         when c.relpersistence = 'u' then 'the unlogged table'
         end
@@ -26,15 +27,15 @@ as $$
     from pgtrickle_internal.tree_of(relation_id) t(id) join pg_class c on c.oid = t.id
     cross join lateral (
         select 'the temporary table %2$s inherits from %1$s, and only its own session sees its rows',
-            'Drop the temporary table, or end its session. The stream table goes on then.'
+            'Drop the temporary table, or end its session.'
         where c.relpersistence = 't'
         union all
-        select '%2$s, a partition or child of %1$s, is unlogged: a crash of the server empties it unnoticed',
+        select '%2$s, a partition or child of %1$s, is unlogged: a crash of the server would empty it without a trace',
             'alter table ... set logged'
         where c.relpersistence = 'u'
         union all
-        select '%2$s, a partition or child of %1$s, is a foreign table: it may change unnoticed',
-            'Detach it, and read it beside the table, by UNION ALL.'
+        select '%2$s, a partition or child of %1$s, is a foreign table: pgtrickle would not see its changes',
+            'Detach it, and add its rows in the query with UNION ALL.'
         where c.relkind = 'f') u(reason, hint)
     where t.id <> relation_id
     order by c.oid limit 1
@@ -60,7 +61,7 @@ declare
     printed text := pgtrickle_internal.printed(relation_id);
 begin
     if not pgtrickle_internal.may_select(sidecar, relation_id, columns) then
-        raise exception '%', format('pgtrickle may not read %s', printed) using
+        raise exception '%', format('the role of the sidecar may not read %s', printed) using
             errcode = 'insufficient_privilege',
             hint = format('grant select on %s to %I', printed, pg_get_userbyid(sidecar));
     end if;
@@ -84,16 +85,16 @@ begin
     if unfit is not null then
         raise exception '%', format('the query reads %s %s', unfit, printed) using
             errcode = 'feature_not_supported',
-            hint = 'pgtrickle follows ordinary, partitioned and foreign tables, views, materialized views '
-                'and stream tables.';
+            hint = 'A stream table can read ordinary, partitioned and foreign tables, views, materialized views '
+                'and other stream tables.';
     end if;
     if not pgtrickle_internal.may_select(checked_as, relation_id, columns) then
         raise exception '%', format('permission denied for table %s', printed) using
             errcode = 'insufficient_privilege',
-            hint = format('%I may not select from it.', pg_get_userbyid(checked_as));
+            hint = format('grant select on %s to %I', printed, pg_get_userbyid(checked_as));
     end if;
     if not has_schema_privilege(sidecar, namespace, 'USAGE') then
-        raise exception '%', format('pgtrickle may not use schema %s', namespace::regnamespace) using
+        raise exception '%', format('the role of the sidecar may not use schema %s', namespace::regnamespace) using
             errcode = 'insufficient_privilege',
             hint = format('grant usage on schema %s to %I', namespace::regnamespace, pg_get_userbyid(sidecar));
     end if;
@@ -103,7 +104,7 @@ begin
                 and o.option_name = 'security_barrier' and o.option_value::boolean)
             and not pgtrickle_internal.may_select(sidecar, relation_id, columns)
         then
-            raise exception '%', format('pgtrickle may not read view %s', printed) using
+            raise exception '%', format('the role of the sidecar may not read view %s', printed) using
                 errcode = 'insufficient_privilege',
                 hint = format('grant select on %s to %I', printed, pg_get_userbyid(sidecar));
         end if;
@@ -112,8 +113,8 @@ begin
     select pgtrickle_internal.borrowed_credentials(t.id) into borrowed
     from pgtrickle_internal.tree_of(relation_id) t(id) order by 1 nulls last limit 1;
     if borrowed is not null then
-        raise exception '%', format('%s would be read with credentials of pgtrickle: %s', printed, borrowed) using
-            errcode = 'insufficient_privilege',
+        raise exception '%', format('%s would be read with the credentials of the sidecar: %s', printed, borrowed) using
+            errcode = 'TA003',
             hint = 'Let an administrator own the foreign table, or give its server a user mapping for public.';
     end if;
     if kind in ('m', 'f') then
@@ -128,7 +129,7 @@ begin
         or exists (select from pgtrickle_internal.tree_of(relation_id) t(id)
             where not has_table_privilege(sidecar, t.id, 'TRIGGER'))
     then
-        raise exception '%', format('pgtrickle may not follow table %s', printed) using
+        raise exception '%', format('the role of the sidecar may not capture the changes of table %s', printed) using
             errcode = 'insufficient_privilege',
             hint = (select 'grant select, trigger on '
                     || string_agg(pgtrickle_internal.printed(t.id), ', ' order by t.id)
@@ -141,8 +142,8 @@ begin
     order by r.oid = sidecar limit 1;
     if restricted is not null then
         raise exception '%', format('row-level security hides rows of %s from %I', printed, restricted) using
-            errcode = 'feature_not_supported',
-            hint = format('A stream table would show too many rows, or too few. Give %1$I the attribute '
+            errcode = 'TA004',
+            hint = format('The stream table would show too many rows or too few. Give %1$I the attribute '
                 'BYPASSRLS, or keep the allowed rows in a table of their own.', restricted);
     end if;
 end

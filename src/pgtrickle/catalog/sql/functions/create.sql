@@ -12,27 +12,52 @@ declare
         pg_catalog.replace(pg_catalog.gen_random_uuid()::text, '-', ''));
     said text;
     advice text;
-    state text;
 begin
     if pg_catalog.btrim(coalesce(query, ''), E' \t\n\r;') = '' then
         raise exception 'the query is empty' using
-            errcode = 'invalid_parameter_value', hint = 'Give one SELECT.';
+            errcode = 'syntax_error', hint = 'Give one SELECT.';
     end if;
     begin
         open probe for execute query;
         close probe;
         execute pg_catalog.format('create temporary view %I as ', view_name) || query;
-    exception when others then
-        get stacked diagnostics said = message_text, advice = pg_exception_hint, state = returned_sqlstate;
-        raise exception 'the query is refused: %',
-            case state when '42P11' then 'it is not one SELECT' else said end using
-            errcode = case state when '42P11' then '42601' else state end,
-            hint = coalesce(nullif(advice, ''), case
-                when state = '42P11' then 'Give one SELECT and nothing else.'
-                when state = '42501' then 'The owner of a stream table needs SELECT on everything its query reads.'
-                else 'Run the query by itself to see where it is wrong.' end);
+    exception
+        when invalid_cursor_definition then
+            raise exception 'the query is not one SELECT' using
+                errcode = 'syntax_error', hint = 'Give one SELECT and nothing else.';
+        when insufficient_privilege then
+            get stacked diagnostics said = message_text, advice = pg_exception_hint;
+            raise exception '%', said using errcode = 'insufficient_privilege',
+                hint = coalesce(nullif(advice, ''), pgtrickle_internal.grants_for(query),
+                    'The owner of a stream table needs SELECT on everything that its query reads.');
+        when duplicate_column then
+            get stacked diagnostics said = message_text;
+            raise exception '%', said using errcode = 'duplicate_column', hint = 'Name each column differently, with AS.';
+        -- all other errors pass as they are: they say where in the query the mistake is
     end;
     return pg_catalog.to_regclass('pg_temp.' || view_name);
+end
+$$;
+
+-- grants_for: what the caller may not read, as GRANT statements; null if the query does not tell. A view can be
+-- created without the right to read from it.
+create or replace function pgtrickle_internal.grants_for(query text) returns text
+language plpgsql
+as $$
+declare
+    view_name text := pg_catalog.format('pgtrickle_%s',
+        pg_catalog.replace(pg_catalog.gen_random_uuid()::text, '-', ''));
+    query_view oid;
+    missing text;
+begin
+    execute pg_catalog.format('create temporary view %I as ', view_name) || query;
+    query_view := pg_catalog.to_regclass('pg_temp.' || view_name);
+    select pg_catalog.string_agg(m, '; ') into missing
+    from pgtrickle_internal.missing_grants(query_view, pg_catalog.quote_ident(current_user)::pg_catalog.regrole::oid) m;
+    perform pgtrickle_internal.drop_view(query_view);
+    return missing;
+exception when others then
+    return null;
 end
 $$;
 
@@ -66,9 +91,13 @@ declare
     view_name text := format('pgtrickle_%s', replace(gen_random_uuid()::text, '-', ''));
     again oid;
 begin
-    execute format('create temporary view %I as ', view_name) || pgtrickle_internal.canonical_of(query_view);
-    again := to_regclass('pg_temp.' || view_name);
-    if pgtrickle_internal.unprinted(again) <> pgtrickle_internal.unprinted(query_view) then
+    begin
+        execute format('create temporary view %I as ', view_name) || pgtrickle_internal.canonical_of(query_view);
+        again := to_regclass('pg_temp.' || view_name);
+    exception when undefined_function then
+        null; -- pg_catalog has no such operator
+    end;
+    if again is null or pgtrickle_internal.unprinted(again) <> pgtrickle_internal.unprinted(query_view) then
         raise exception 'the query means more than its text says when PostgreSQL prints it' using
             errcode = 'feature_not_supported',
             detail = 'The printed text does not say which of two equal expressions GROUP BY means, nor which '
@@ -76,74 +105,6 @@ begin
             hint = 'Group by one of the equal expressions only, or write the comparison with its operator.';
     end if;
     perform pgtrickle_internal.drop_view(again);
-end
-$$;
-
--- check_room: refuse a name that is in use, or a schema that the caller or the sidecar cannot use.
-create or replace function pgtrickle_internal.check_room(schema_name text, table_name text) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-    sidecar oid := pgtrickle.sidecar_role();
-    namespace oid := (select oid from pg_namespace where nspname = schema_name);
-begin
-    if namespace is null or schema_name in ('pgtrickle', 'pgtrickle_internal', 'pgtrickle_changes', 'pgtrickle_state')
-        or schema_name ~ '^pg_'
-    then
-        raise exception '%', format('cannot create a stream table in schema %I', schema_name) using
-            errcode = 'invalid_schema_name', hint = 'Name a schema that exists and is yours to use.';
-    end if;
-    if exists (select from pg_class where relname = table_name and relnamespace = namespace)
-        or exists (select from pg_type where typname = table_name and typnamespace = namespace)
-    then
-        raise exception '%', format('%I.%I exists already', schema_name, table_name) using
-            errcode = 'duplicate_table',
-            hint = 'Choose another name, or use pgtrickle.create_or_replace_stream_table for a stream table.';
-    end if;
-    if not has_schema_privilege(namespace, 'CREATE') then
-        raise exception '%', format('permission denied for schema %I', schema_name) using
-            errcode = 'insufficient_privilege',
-            hint = format('grant create on schema %I to %I', schema_name, current_user);
-    end if;
-    if not has_schema_privilege(sidecar, namespace, 'USAGE') then
-        raise exception '%', format('pgtrickle may not use schema %I', schema_name) using
-            errcode = 'insufficient_privilege',
-            hint = format('grant usage on schema %I to %I', schema_name, pg_get_userbyid(sidecar));
-    end if;
-end
-$$;
-
--- create_storage: create the empty table with the columns of the view, its guard, its index, and the grants for
--- the sidecar.
-create or replace function pgtrickle_internal.create_storage(schema_name text, table_name text, query_view oid)
-returns oid
-language plpgsql
-as $$
-declare
-    printed text := pg_catalog.format('%I.%I', schema_name, table_name);
-    relation_id oid;
-begin
-    if pg_catalog.cardinality(pgtrickle_internal.columns_of(query_view)) = 0 then
-        raise exception 'the query has no columns' using
-            errcode = 'invalid_table_definition', hint = 'Select at least one column.';
-    end if;
-    begin
-        -- a refresh finds rows by ctid, which other access methods may not support
-        execute pg_catalog.format('create table %s using heap as table %s with no data',
-            printed, pgtrickle_internal.printed(query_view));
-    exception when others then
-        raise exception 'the columns of the query cannot be those of a table: %', sqlerrm using
-            errcode = sqlstate, hint = 'Give each column a name and a type that a table can have.';
-    end;
-    relation_id := printed::pg_catalog.regclass;
-    execute pg_catalog.format('create trigger pgtrickle_guard before insert or update or delete or truncate '
-        'on %s for each statement execute function pgtrickle.refuse_direct_write()', printed);
-    execute pg_catalog.format('alter table %s enable always trigger pgtrickle_guard', printed);
-    execute pg_catalog.format('grant select, insert, update, delete, trigger on %s to %I',
-        printed, pg_catalog.pg_get_userbyid(pgtrickle.sidecar_role()));
-    perform pgtrickle_internal.create_row_index(relation_id);
-    perform pgtrickle_internal.prove_ownership(relation_id);
-    return relation_id;
 end
 $$;
 
@@ -173,14 +134,15 @@ create or replace function pgtrickle.create_stream_table(
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
-    tier text default null, refresh_timeout text default null, on_divergence text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null,
+    keep_changes text default null
 ) returns void
 language plpgsql
 as $$
 declare
     asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, initialize, diamond_consistency,
         diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
-        on_divergence);
+        on_divergence, keep_changes);
     parts text[] := pgtrickle_internal.new_name(name);
     query_view oid;
     relation_id oid;
@@ -196,10 +158,13 @@ begin
     perform pgtrickle_internal.drop_view(query_view);
 end
 $$;
-comment on function pgtrickle.create_stream_table(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text) is
-    'Create a stream table: a table that holds the result of a query, kept up to date by the sidecar. '
+comment on function pgtrickle.create_stream_table(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text) is
+    E'Create a stream table: a table that holds the result of a query, kept up to date by the sidecar. '
     'Call it with SELECT. The caller becomes the owner and needs SELECT on everything that the query '
-    'reads.';
+    'reads.\n'
+    '\nname: The name of the new stream table, with or without a schema. Without one, it is created in '
+    'the first schema of your search_path.'
+    '\nquery: The defining query: one SELECT, without a semicolon.';
 
 -- create_stream_table_if_not_exists: the same, but leaves an existing stream table unchanged.
 create or replace function pgtrickle.create_stream_table_if_not_exists(
@@ -207,23 +172,43 @@ create or replace function pgtrickle.create_stream_table_if_not_exists(
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
-    tier text default null, refresh_timeout text default null, on_divergence text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null,
+    keep_changes text default null
 ) returns void
 language plpgsql
 as $$
 begin
     if pgtrickle_internal.find_stream_table(name) is not null then
-        raise notice 'stream table % exists already and stays as it is', name;
+        raise notice 'stream table % already exists and was not changed', name;
         return;
     end if;
     perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
         diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-        tier, refresh_timeout, on_divergence);
+        tier, refresh_timeout, on_divergence, keep_changes);
 end
 $$;
-comment on function pgtrickle.create_stream_table_if_not_exists(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text) is
-    'Create a stream table unless one of that name exists; an existing one stays as it is. Call it with '
-    'SELECT. Takes the same arguments and rights as create_stream_table.';
+comment on function pgtrickle.create_stream_table_if_not_exists(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text) is
+    E'Create a stream table unless one of that name exists; an existing one stays as it is. Call it with '
+    'SELECT. Takes the same arguments and rights as create_stream_table.\n'
+    '\nname: The name of the new stream table, with or without a schema. Without one, it is created in '
+    'the first schema of your search_path.'
+    '\nquery: The defining query: one SELECT, without a semicolon.';
+
+-- has_options: whether a stream table has these options already; null is any value.
+create or replace function pgtrickle_internal.has_options(id bigint, asked jsonb) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select not exists (select from jsonb_each(jsonb_strip_nulls(asked)) a where a.value is distinct from p.present -> a.key)
+    from pgtrickle.pgt_stream_tables s
+    join pgtrickle.stream_tables_info i on i.pgt_id = s.pgt_id
+    cross join lateral (select jsonb_build_object('schedule', coalesce(s.schedule, 'manual'),
+        'refresh_mode', s.refresh_mode, 'initialize', s.initialize, 'diamond_consistency', s.diamond_consistency,
+        'diamond_schedule_policy', coalesce(s.diamond_schedule_policy, 'default'), 'cdc_mode', s.cdc_mode,
+        'append_only', s.append_only, 'pooler_compatibility_mode', s.pooler_compatibility_mode,
+        'refresh_tier', s.refresh_tier, 'refresh_timeout', coalesce(i.refresh_timeout, -1),
+        'on_divergence', s.on_divergence, 'keep_changes', coalesce(s.keep_changes, 'off'))) p(present)
+    where s.pgt_id = id
+$$;
 
 -- create_or_replace_stream_table: the same, but changes an existing stream table to this definition.
 create or replace function pgtrickle.create_or_replace_stream_table(
@@ -231,26 +216,34 @@ create or replace function pgtrickle.create_or_replace_stream_table(
     initialize boolean default true, diamond_consistency text default null,
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
-    tier text default null, refresh_timeout text default null, on_divergence text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null,
+    keep_changes text default null
 ) returns void
 language plpgsql
 as $$
 declare
     parts text[] := pgtrickle_internal.new_name(name);
     existing bigint := pgtrickle_internal.find_stream_table(pg_catalog.format('%I.%I', parts[1], parts[2]));
+    asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, initialize, diamond_consistency,
+        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
+        on_divergence, keep_changes);
 begin
     if existing is null then
         perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
             diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-            tier, refresh_timeout, on_divergence);
+            tier, refresh_timeout, on_divergence, keep_changes);
     else
-        perform pgtrickle_internal.alter_options(existing, pgtrickle_internal.options(schedule, refresh_mode, initialize,
-            diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-            tier, refresh_timeout, on_divergence));
+        -- to write the same options again would wait for a refresh that is running
+        if not pgtrickle_internal.may_refresh(existing) or not pgtrickle_internal.has_options(existing, asked) then
+            perform pgtrickle_internal.alter_options(existing, asked);
+        end if;
         perform pgtrickle_internal.alter_query(existing, query);
     end if;
 end
 $$;
-comment on function pgtrickle.create_or_replace_stream_table(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text) is
-    'Create a stream table, or give an existing one this definition. Call it with SELECT. To replace a '
-    'stream table, you must own it.';
+comment on function pgtrickle.create_or_replace_stream_table(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text) is
+    E'Create a stream table, or give an existing one this definition. Call it with SELECT. To replace a '
+    'stream table, you must own it.\n'
+    '\nname: The name of the new stream table, with or without a schema. Without one, it is created in '
+    'the first schema of your search_path.'
+    '\nquery: The defining query: one SELECT, without a semicolon.';

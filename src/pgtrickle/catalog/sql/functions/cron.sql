@@ -41,7 +41,7 @@ begin
         end if;
         if wrong is not null then
             raise exception '%', format('%L is not a schedule: the %s %L %s', schedule, name, atom, wrong) using
-                errcode = 'invalid_parameter_value', hint = pgtrickle_internal.cron_hint();
+                errcode = 'TS003', hint = pgtrickle_internal.cron_hint();
         end if;
         if last_value is null then
             last_value := case when first_value is not null and pieces[3] is null then first_value else high end;
@@ -72,7 +72,7 @@ begin
     if given ~ '^@' then
         if given not in ('@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly') then
             raise exception '%', format('%L is not a schedule: there is no %s', schedule, given) using
-                errcode = 'invalid_parameter_value', hint = pgtrickle_internal.cron_hint();
+                errcode = 'TS003', hint = pgtrickle_internal.cron_hint();
         end if;
         return;
     end if;
@@ -91,10 +91,10 @@ begin
         where (select min(day) from unnest(days) day)
             <= ('{31,29,31,30,31,30,31,31,30,31,30,31}'::integer[])[month])
     then
-        raise exception '%', format('%L never comes: no such month has a day %s', schedule,
+        raise exception '%', format('%L never occurs: no such month has a day %s', schedule,
                 (select min(day) from unnest(days) day)) using
-            errcode = 'invalid_parameter_value',
-            hint = 'Name a day that the month has; for its last day, refresh on the first of the next.';
+            errcode = 'TS003',
+            hint = 'Name a day that the month has. Instead of its last day, use the first day of the next.';
     end if;
 end
 $$;

@@ -15,7 +15,7 @@ language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
     raise exception 'this sidecar is older than the catalog of pgtrickle in this database' using
-        errcode = 'object_not_in_prerequisite_state',
+        errcode = 'TC010',
         hint = format('Stop it, and start one of version %s.', pgtrickle.version());
 end
 $$;
@@ -63,7 +63,7 @@ language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
     if not pgtrickle_internal.may_drain() then
-        raise exception 'only who owns the database, or pgtrickle in it, may drain it' using
+        raise exception 'you need the rights of the owner of the database, or of pgtrickle in it, to drain it' using
             errcode = 'insufficient_privilege',
             hint = format('Connect as %I.', pg_get_userbyid(pgtrickle.sidecar_role()));
     end if;
@@ -83,7 +83,7 @@ begin
     perform pgtrickle_internal.check_may_drain();
     if timeout_s is null or timeout_s not between 0 and 86400 then
         raise exception '%', format('timeout_s %s is not between 0 and 86400', coalesce(timeout_s::text, 'null'))
-        using errcode = 'invalid_parameter_value', hint = 'It is in seconds.';
+        using errcode = 'invalid_parameter_value', hint = 'Give the number of seconds to wait.';
     end if;
     begin
         -- zero would mean no limit
@@ -98,8 +98,10 @@ begin
 end
 $$;
 comment on function pgtrickle.drain(integer) is
-    'Start no more refreshes, and wait up to timeout_s seconds for running ones; returns whether all have '
-    'ended. Call it with SELECT. You must be able to act as the owner of the database or of pgtrickle.';
+    E'Start no more refreshes, and wait up to timeout_s seconds for running ones; returns whether all '
+    'have ended. Call it with SELECT. You must be able to act as the owner of the database or of '
+    'pgtrickle.\n'
+    '\ntimeout_s: How many seconds to wait for running refreshes, from 0 to 86400.';
 
 -- undrain: let refreshes start again. Safe to run again.
 create or replace function pgtrickle.undrain() returns void
@@ -146,14 +148,18 @@ create or replace function pgtrickle.waits_for(id bigint) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(case when pgtrickle.is_copy()
-            then 'this database is a copy: pgtrickle repair binds everything anew, before that nothing is refreshed' end,
-        (select format('the database is drained since %s by %I',
+            then 'this database is a copy, and nothing is refreshed until it is repaired' end,
+        (select format('the database has been drained since %s by %I',
             to_char(d.drained_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), d.drained_by)
-        from pgtrickle.pgt_drain d), pgtrickle_internal.gate_before(id), pgtrickle_internal.waits_for_triggers(id))
+        from pgtrickle.pgt_drain d),
+        -- mostly there are none, and this is cheaper than a call
+        case when exists (select from pgtrickle.pgt_gates) then pgtrickle_internal.gate_before(id) end,
+        case when exists (select from pgtrickle.pgt_waiting) then pgtrickle_internal.waits_for_triggers(id) end)
 $$;
 comment on function pgtrickle.waits_for(bigint) is
-    'Why the stream table with this pgt_id is not being refreshed, in words; null if nothing prevents it. '
-    'Call it with SELECT. Everyone may call it.';
+    E'Why the stream table with this pgt_id is not being refreshed, in words; null if nothing prevents '
+    'it. Call it with SELECT. Everyone may call it.\n'
+    '\nid: The pgt_id of the stream table, as pgtrickle.stream_tables_info shows it.';
 
 -- check_waits_for_nothing: refuse a refresh that cannot start until someone acts.
 create or replace function pgtrickle_internal.check_waits_for_nothing(id bigint) returns void
@@ -161,13 +167,16 @@ language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
     -- triggers are created without any action
-    if pgtrickle.waits_for(id) is distinct from pgtrickle_internal.waits_for_triggers(id) then
-        raise exception '%', format('%s is not refreshed now: %s',
-                pgtrickle_internal.shown_name(id), pgtrickle.waits_for(id)) using
-            errcode = 'object_not_in_prerequisite_state',
-            hint = case when exists (select from pgtrickle.pgt_drain)
-                then 'select pgtrickle.undrain() lets refreshes start again.'
-                else 'select pgtrickle.ungate_source(...) opens the gate; pgtrickle.gated_sources() lists them.' end;
+    if pgtrickle.waits_for(id) is not distinct from pgtrickle_internal.waits_for_triggers(id) then
+        return;
     end if;
+    if exists (select from pgtrickle.pgt_drain) then
+        raise exception '%', format('%s cannot be refreshed now: %s',
+                pgtrickle_internal.shown_name(id), pgtrickle.waits_for(id)) using
+            errcode = 'TS007', hint = 'To let refreshes start again, run select pgtrickle.undrain().';
+    end if;
+    raise exception '%', format('%s cannot be refreshed now: %s',
+            pgtrickle_internal.shown_name(id), pgtrickle.waits_for(id)) using
+        errcode = 'TS006', hint = 'To let it be refreshed again, run select pgtrickle.ungate_source(source).';
 end
 $$;

@@ -9,8 +9,11 @@ begin
 end
 $$;
 comment on function pgtrickle.drop_stream_table(text, boolean) is
-    'Drop a stream table; with cascade, also everything that depends on it. Call it with SELECT. You must '
-    'own the stream table.';
+    E'Drop a stream table; with cascade, also everything that depends on it. Call it with SELECT. You '
+    'must own the stream table.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.'
+    '\ncascade: Whether to drop the stream tables and views that read it as well. Without it, the call is '
+    'refused if there are any.';
 
 create or replace function pgtrickle_internal.drop_by_id(id bigint, cascade boolean) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -29,7 +32,7 @@ begin
                 select string_agg(pgtrickle_internal.shown_name(s.pgt_id), ', ' order by s.pgt_id)
                 from pgtrickle.pgt_stream_tables s where s.pgt_id = any (dependants))) using
             errcode = 'dependent_objects_still_exist',
-            hint = 'Drop them first, or use cascade => true.';
+            hint = 'Drop them first, or drop them too with cascade => true.';
     end if;
     foreach dependant in array dependants loop
         if exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = dependant) then
@@ -37,7 +40,7 @@ begin
         end if;
     end loop;
     if relation_id is null and pgtrickle_internal.named_relation(id) is not null then
-        raise warning '%', format('table %s stays: it is not the one that pgtrickle created', pgtrickle_internal.shown_name(id));
+        raise warning '%', format('table %s was not dropped: pgtrickle did not create it', pgtrickle_internal.shown_name(id));
     elsif relation_id is not null then
         execute format('drop table %s %s', pgtrickle_internal.printed(relation_id), case when cascade then 'cascade' end);
     end if;
@@ -71,12 +74,13 @@ begin
     perform pgtrickle_internal.check_not_copy();
     if pgtrickle_internal.bound_relation(id) is not null then
         raise exception 'the table of this stream table still exists' using
-            errcode = 'object_not_in_prerequisite_state', hint = 'Use pgtrickle.drop_stream_table.';
+            errcode = 'object_not_in_prerequisite_state', hint = 'Use pgtrickle.drop_stream_table(name).';
     end if;
     delete from pgtrickle_internal.own_remains r where r.pgt_id = id;
-    if not found then
-        raise exception '%', format('only its owner may remove what is left of stream table %s', pgtrickle_internal.shown_name(id))
-        using errcode = 'insufficient_privilege', hint = 'A sidecar removes it, unless a table of that name was created again.';
+    -- the sidecar may have removed it while we waited for its lock
+    if not found and exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = id) then
+        raise exception '%', format('you must own stream table %s to remove what is left of it', pgtrickle_internal.shown_name(id))
+        using errcode = 'insufficient_privilege', hint = 'The sidecar removes it, unless a table of that name was created again.';
     end if;
 end
 $$;
@@ -91,6 +95,7 @@ declare
         where d.pgt_id = old.pgt_id and d.source_type not in ('view', 'function') order by 1);
 begin
     perform pgtrickle_internal.drop_state(old.pgt_id);
+    perform pgtrickle_internal.drop_kept_changes(old.pgt_id);
     delete from pgtrickle.pgt_dependencies d where d.pgt_id = old.pgt_id;
     -- the sidecar releases a table that is busy now later
     perform pgtrickle_internal.release_source(source) from unnest(sources) source;

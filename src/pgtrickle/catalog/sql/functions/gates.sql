@@ -1,6 +1,6 @@
 -- gates: while a source is gated, the stream tables that read it, directly or through others, are not refreshed.
 -- Its changes are still captured. A refresh that is running when the gate closes finishes. A role that may write
--- to a source may gate and ungate it.
+-- to a source may gate and ungate it, and so may the sidecar's role.
 
 -- is_source: whether a stream table tracks the rows of a relation.
 create or replace function pgtrickle_internal.is_source(relation_id oid) returns boolean
@@ -22,7 +22,7 @@ begin
     perform pgtrickle_internal.check_not_copy();
     if relation_id is null then
         raise exception '%', pg_catalog.format('there is no table %s', source) using
-            errcode = 'undefined_table', hint = 'Outside the search_path, write schema.name.';
+            errcode = 'undefined_table', hint = 'If its schema is not in the search_path, write schema.name.';
     end if;
     if not pgtrickle_internal.is_source(relation_id)
         and not exists (select from pgtrickle.pgt_gates g
@@ -34,7 +34,7 @@ begin
             hint = case when exists (select from pgtrickle.pgt_dependencies d
                     where d.source_relid operator(pg_catalog.=) relation_id)
                 then 'It is a view: name the tables that it reads.'
-                else 'pgtrickle.list_sources shows what a stream table reads.' end;
+                else 'select * from pgtrickle.list_sources(name) lists what a stream table reads.' end;
     end if;
     return relation_id;
 end
@@ -44,20 +44,23 @@ $$;
 create or replace function pgtrickle.gate_source(source text) returns void
 language sql as $$ select pgtrickle_internal.close_gate(pgtrickle_internal.source_named(source)) $$;
 comment on function pgtrickle.gate_source(text) is
-    'Pause every stream table that depends on this source, for example during a bulk load. Call it with '
-    'SELECT. You need write access to the source.';
+    E'Pause every stream table that depends on this source, for example during a bulk load. Call it with '
+    'SELECT. You need write access to the source, or the rights of the role that owns pgtrickle.\n'
+    '\nsource: The table, with or without a schema.';
 
 -- ungate_source: resume the stream tables that depend on a source. Safe to run again.
 create or replace function pgtrickle.ungate_source(source text) returns void
 language sql as $$ select pgtrickle_internal.open_gate(pgtrickle_internal.source_named(source)) $$;
 comment on function pgtrickle.ungate_source(text) is
-    'Resume the stream tables that gate_source paused. Call it with SELECT. You need write access to the '
-    'source.';
+    E'Resume the stream tables that gate_source paused. Call it with SELECT. You need write access to the '
+    'source, or the rights of the role that owns pgtrickle.\n'
+    '\nsource: The table, with or without a schema.';
 
--- may_gate: whether the caller may write to a source.
+-- may_gate: whether the caller may write to a source, or act as the sidecar's role, which can stop every refresh.
 create or replace function pgtrickle_internal.may_gate(relation_id oid) returns boolean
 language sql stable as $$
-    select coalesce(pg_catalog.has_table_privilege(relation_id, 'INSERT, UPDATE, DELETE, TRUNCATE'), false)
+    select coalesce(pg_catalog.has_table_privilege(relation_id, 'INSERT, UPDATE, DELETE, TRUNCATE')
+        or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE'), false)
 $$;
 
 -- own_gates: the gates that the current role may open and close. See own_requests for why this is a view.
@@ -96,10 +99,10 @@ language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
     if not pgtrickle_internal.may_gate(relation_id) then
-        raise exception '%', format('only who may write to %s may gate it', pgtrickle_internal.printed(relation_id)) using
+        raise exception '%', format('you need write access to %s to gate or ungate it', pgtrickle_internal.printed(relation_id)) using
             errcode = 'insufficient_privilege',
-            hint = (select format('It belongs to %I.', pg_get_userbyid(relowner)) from pg_class
-                where oid = relation_id);
+            hint = (select format('Its owner is %I. For example: grant insert on %s to %I', pg_get_userbyid(relowner),
+                pgtrickle_internal.printed(relation_id), current_user) from pg_class where oid = relation_id);
     end if;
 end
 $$;
@@ -145,7 +148,7 @@ $$;
 create or replace function pgtrickle_internal.gate_before(id bigint) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select format('source %s is gated since %s by %I', pgtrickle_internal.printed(g.source_relid),
+    select format('%s has been gated since %s by %I', pgtrickle_internal.printed(g.source_relid),
         to_char(g.gated_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), g.gated_by)
     from pgtrickle.pgt_gates g
     where exists (select from pgtrickle_internal.gated_tables() t where t.pgt_id = id and t.source_relid = g.source_relid)
@@ -169,5 +172,10 @@ as $$
     order by g.gated_at
 $$;
 comment on function pgtrickle.gated_sources() is
-    'List the gated sources, since when and by whom they are gated, and the stream tables that wait for '
-    'them. Call it with SELECT ... FROM. Everyone may call it.';
+    E'List the gated sources, since when and by whom they are gated, and the stream tables that wait for '
+    'them. Call it with SELECT ... FROM. Everyone may call it.\n'
+    '\nsource_table: The gated table.'
+    '\nsource_oid: Its OID.'
+    '\ngated_at: When it was gated.'
+    '\ngated_by: The role that gated it.'
+    '\nstream_tables: The stream tables that wait for it, directly or through others.';

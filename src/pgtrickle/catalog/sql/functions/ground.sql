@@ -91,7 +91,7 @@ begin
     if found is not null then
         raise exception '%', format('the query calls function %s, which reads %s', found.function, found.relation) using
             errcode = 'feature_not_supported',
-            hint = 'A stream table follows only the tables that its query names. Join the table in the query, or '
+            hint = 'pgtrickle sees changes only of tables that the query itself names. Join the table in the query, or '
                 'pass what the function needs as an argument.';
     end if;
 end

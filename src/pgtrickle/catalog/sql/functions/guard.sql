@@ -13,7 +13,7 @@ begin
     raise exception '%', format('%I.%I is a stream table and cannot be written directly',
             tg_table_schema, tg_table_name) using
         errcode = 'object_not_in_prerequisite_state',
-        hint = 'Change its sources; the next refresh brings the change here.';
+        hint = 'Change its sources; the next refresh applies the change here.';
 end
 $$;
 comment on function pgtrickle.refuse_direct_write() is
@@ -47,9 +47,11 @@ begin
         join pg_am m on m.oid = o.opcmethod and m.amname in ('btree', 'hash')
         join pg_amproc f on f.amprocfamily = o.opcfamily and f.amproclefttype = o.opcintype
             and f.amprocrighttype = o.opcintype and f.amprocnum = case m.amname when 'hash' then 2 else 1 end
-        where o.opcdefault and (o.opcintype = type_id or exists (
-            select from pg_cast k where k.castsource = type_id and k.casttarget = o.opcintype
-                and k.castmethod = 'b' and k.castcontext = 'i')));
+        where o.opcdefault and o.opcintype = any (array(
+            select type_id
+            union all
+            select k.casttarget from pg_cast k
+            where k.castsource = type_id and k.castmethod = 'b' and k.castcontext = 'i')));
 end
 $$;
 
@@ -58,23 +60,28 @@ $$;
 create or replace function pgtrickle_internal.match_columns(relation_id oid) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
+    with columns as (
+        select attnum, attname, atttypid, attcollation
+        from pg_attribute where attrelid = relation_id and attnum > 0 and not attisdropped
+    -- a wide table has many columns of few types
+    ), types as materialized (
+        select t.type_id, pgtrickle_internal.is_hashable(t.type_id) as is_hashable
+        from (select distinct atttypid as type_id from columns) t
+    )
     select array_agg(case
         -- their text depends only on the value, and only a superuser can define a cast for them
-        when not pgtrickle_internal.is_hashable(atttypid) and pgtrickle_internal.base_type(atttypid)::regtype = any (
+        when not is_hashable and pgtrickle_internal.base_type(atttypid)::regtype = any (
                 '{json,xml,tsvector,tsquery,bit,varbit,jsonpath,pg_snapshot}'::regtype[])
             then format('(%I)::text', attname)
-        when not pgtrickle_internal.is_hashable(atttypid) then format('pgtrickle_internal.value_text(%I)', attname)
+        when not is_hashable then format('pgtrickle_internal.value_text(%I)', attname)
         when not coalesce(collisdeterministic, true) then format('(%I collate pg_catalog."C")', attname)
         else format('%I', attname) end order by attnum)
-    from pg_attribute left join pg_collation c on c.oid = attcollation
-    where attrelid = relation_id and attnum > 0 and not attisdropped
+    from columns join types on type_id = atttypid left join pg_collation c on c.oid = attcollation
 $$;
 
--- create_row_index: create the index by which a refresh finds whole rows. Runs as the owner of the table. If a
--- column cannot be indexed, or there are more columns than PostgreSQL 17 and older can store of an index
--- expression, the table gets no index and a refresh scans it.
-create or replace function pgtrickle_internal.create_row_index(relation_id oid) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+-- row_index_name: a free name for the index on whole rows of a table.
+create or replace function pgtrickle_internal.row_index_name(relation_id oid) returns name
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     table_name name := (select relname from pg_class where oid = relation_id);
@@ -91,10 +98,35 @@ begin
         exit when not exists (select from pg_class where relname = index_name and relnamespace = namespace);
         number := number + 1;
     end loop;
-    execute format('create index %I on %s (hash_record_extended(row(%s), 0))', index_name,
+    return index_name;
+end
+$$;
+
+-- create_row_index: create the index by which a refresh finds whole rows. Runs as the owner of the table. If a
+-- column cannot be indexed, or there are more columns than PostgreSQL 17 and older can store of an index
+-- expression, the table gets no index and a refresh scans it.
+create or replace function pgtrickle_internal.create_row_index(relation_id oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    execute format('create index %I on %s (hash_record_extended(row(%s), 0))', pgtrickle_internal.row_index_name(relation_id),
         pgtrickle_internal.printed(relation_id), array_to_string(pgtrickle_internal.match_columns(relation_id), ', '));
 exception when invalid_object_definition or feature_not_supported or undefined_function
     or program_limit_exceeded then
-    raise notice '%', format('%s gets no index on whole rows: %s', pgtrickle_internal.printed(relation_id), sqlerrm);
+    raise notice '%', format('%s has no index on whole rows, so refreshes may be slow: %s', pgtrickle_internal.printed(relation_id), sqlerrm);
+end
+$$;
+
+-- rename_row_index: name the index on whole rows after its table. Runs as the owner of the table.
+create or replace function pgtrickle_internal.rename_row_index(relation_id oid) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    index_id oid := (select i.indexrelid from pg_index i join pg_class c on c.oid = i.indexrelid
+        where i.indrelid = relation_id and c.relname ~ '_pgtrickle_row\d*$');
+begin
+    if index_id is not null then
+        execute format('alter index %s rename to %I', pgtrickle_internal.printed(index_id), pgtrickle_internal.row_index_name(relation_id));
+    end if;
 end
 $$;

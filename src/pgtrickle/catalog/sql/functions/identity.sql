@@ -73,10 +73,10 @@ language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
     if pgtrickle.is_copy() then
-        raise exception 'this database is a copy, and pgtrickle does not act in it before it is repaired' using
-            errcode = 'object_not_in_prerequisite_state',
-            hint = 'Run: pgtrickle repair, or: select * from pgtrickle.repair(). It finds every stream table '
-                'and source by name, captures changes anew and reloads all stream tables.';
+        raise exception 'this database is a copy, and pgtrickle does nothing in it until it is repaired' using
+            errcode = 'TC008',
+            hint = 'Run select * from pgtrickle.repair(). It finds every stream table and source by name, captures '
+                'their changes again and reloads all stream tables.';
     end if;
 end
 $$;

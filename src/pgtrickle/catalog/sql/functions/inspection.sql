@@ -11,7 +11,8 @@ create or replace view pgtrickle.visible_history as
 select h.refresh_id, h.pgt_id, h.data_timestamp, h.start_time, h.end_time, h.action, h.status,
     h.rows_inserted, h.rows_deleted, h.delta_row_count, h.duration_ms,
     case when pgtrickle_internal.may_see_errors(o.owner_id) then h.reason end as reason,
-    case when pgtrickle_internal.may_see_errors(o.owner_id) then h.error_message end as error_message, h.initiated_by
+    case when pgtrickle_internal.may_see_errors(o.owner_id) then h.error_message end as error_message, h.initiated_by,
+    h.read_ms, h.compute_ms, h.apply_ms
 from pgtrickle.pgt_refresh_history h join pgtrickle.pgt_stream_tables s on s.pgt_id = h.pgt_id
 left join pg_catalog.pg_class c on c.oid = s.pgt_relid
 cross join lateral (
@@ -19,24 +20,93 @@ cross join lateral (
 comment on view pgtrickle.visible_history is
     'The refresh history of all stream tables. Everyone may read it; reasons and error messages are shown '
     'only to the owner of the stream table and to the role that owns pgtrickle.';
+comment on column pgtrickle.visible_history.refresh_id is 'A number that grows with each refresh.';
+comment on column pgtrickle.visible_history.pgt_id is 'The stream table, as in stream_tables_info.';
+comment on column pgtrickle.visible_history.data_timestamp is
+    'The time of the snapshot that the refresh read.';
+comment on column pgtrickle.visible_history.start_time is 'When it began.';
+comment on column pgtrickle.visible_history.end_time is 'When it ended.';
+comment on column pgtrickle.visible_history.action is
+    'What it did: DIFFERENTIAL, FULL, REINITIALIZE (a load after something it relies on has changed) or NO_DATA.';
+comment on column pgtrickle.visible_history.status is 'COMPLETED or FAILED.';
+comment on column pgtrickle.visible_history.rows_inserted is
+    'Rows written to the stream table; an updated row counts as one inserted and one deleted.';
+comment on column pgtrickle.visible_history.rows_deleted is 'Rows removed from the stream table.';
+comment on column pgtrickle.visible_history.delta_row_count is
+    'Captured change rows that the refresh read.';
+comment on column pgtrickle.visible_history.duration_ms is 'How long it took, in milliseconds.';
+comment on column pgtrickle.visible_history.reason is 'Why it did what it did.';
+comment on column pgtrickle.visible_history.error_message is 'Why it failed.';
+comment on column pgtrickle.visible_history.initiated_by is 'Who asked for it.';
+comment on column pgtrickle.visible_history.read_ms is
+    'How long it read changes and the rows they affect, in milliseconds; null if that was not measured.';
+comment on column pgtrickle.visible_history.compute_ms is
+    'How long Spark, or PostgreSQL in a full refresh, computed. Large refreshes also read meanwhile.';
+comment on column pgtrickle.visible_history.apply_ms is
+    'How long it wrote the result to the stream table. The rest of duration_ms are decisions and checks.';
 
 create or replace view pgtrickle.stream_tables_info as
 select s.pgt_id, coalesce(n.nspname, s.pgt_schema) as pgt_schema, coalesce(c.relname, s.pgt_name) as pgt_name,
     pg_catalog.pg_get_userbyid(coalesce(c.relowner, s.pgt_owner)) as owner, s.defining_query, s.schedule,
     s.refresh_mode, s.effective_refresh_mode, s.downgrade_reason, s.status, s.is_populated,
-    s.data_timestamp, now() - s.data_timestamp as staleness, s.last_refresh_at, s.consecutive_errors,
+    f.shown_until as data_timestamp, pgtrickle_internal.snapshot_time() - f.shown_until as staleness,
+    s.last_refresh_at, s.consecutive_errors,
     case when pgtrickle_internal.may_see_errors(o.owner_id) then s.last_error end as last_error, s.retry_at,
     s.needs_reinit, case when pgtrickle_internal.may_see_errors(o.owner_id) then s.reinit_reason end as reinit_reason,
     s.refresh_tier, s.cdc_mode, s.append_only, s.pooler_compatibility_mode, s.created_at,
-    s.refresh_timeout, s.on_divergence, s.repairs, s.last_repair_at
+    s.refresh_timeout, s.on_divergence, s.repairs, s.last_repair_at, s.keep_changes
 from pgtrickle.pgt_stream_tables s
 left join pg_catalog.pg_class c on c.oid = s.pgt_relid and not (select pgtrickle.is_copy())
 left join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 cross join lateral (
-    select case when not (select pgtrickle.is_copy()) then coalesce(c.relowner, s.pgt_owner) end) o(owner_id);
+    select case when not (select pgtrickle.is_copy()) then coalesce(c.relowner, s.pgt_owner) end) o(owner_id)
+-- computed once for both columns that use it, and only if one of them is read
+cross join lateral (select pgtrickle_internal.shown_until(s.pgt_id, (select pgtrickle.is_copy())) offset 0) f(shown_until);
 comment on view pgtrickle.stream_tables_info is
     'All stream tables with their definitions and states. Everyone may read it; error messages are shown '
     'only to the owner of the stream table and to the role that owns pgtrickle.';
+comment on column pgtrickle.stream_tables_info.pgt_id is
+    'The number of the stream table in the catalog of pgtrickle.';
+comment on column pgtrickle.stream_tables_info.pgt_schema is 'Its schema.';
+comment on column pgtrickle.stream_tables_info.pgt_name is 'Its name.';
+comment on column pgtrickle.stream_tables_info.owner is 'The role that owns it.';
+comment on column pgtrickle.stream_tables_info.defining_query is 'Its query, as PostgreSQL prints it.';
+comment on column pgtrickle.stream_tables_info.schedule is 'When it is refreshed.';
+comment on column pgtrickle.stream_tables_info.refresh_mode is
+    'AUTO, DIFFERENTIAL or FULL, as configured.';
+comment on column pgtrickle.stream_tables_info.effective_refresh_mode is
+    'How it is refreshed: DIFFERENTIAL or FULL; null until it has been analysed.';
+comment on column pgtrickle.stream_tables_info.downgrade_reason is
+    'Why it is refreshed in full although the mode is AUTO.';
+comment on column pgtrickle.stream_tables_info.status is 'INITIALIZING, ACTIVE, SUSPENDED or ERROR.';
+comment on column pgtrickle.stream_tables_info.is_populated is 'Whether it has been loaded.';
+comment on column pgtrickle.stream_tables_info.data_timestamp is
+    'The time before which it shows every committed change.';
+comment on column pgtrickle.stream_tables_info.staleness is 'The age of the oldest change that it does not show yet; 0 if there is none.';
+comment on column pgtrickle.stream_tables_info.last_refresh_at is 'When it was last refreshed.';
+comment on column pgtrickle.stream_tables_info.consecutive_errors is
+    'How many refreshes in a row have failed.';
+comment on column pgtrickle.stream_tables_info.last_error is 'The error of the last failed refresh.';
+comment on column pgtrickle.stream_tables_info.retry_at is 'When a failed refresh is tried again.';
+comment on column pgtrickle.stream_tables_info.needs_reinit is 'Whether the next refresh loads it again.';
+comment on column pgtrickle.stream_tables_info.reinit_reason is 'Why it is loaded again.';
+comment on column pgtrickle.stream_tables_info.refresh_tier is 'hot, warm, cold or frozen.';
+comment on column pgtrickle.stream_tables_info.cdc_mode is
+    'How changes of its sources are captured, as configured.';
+comment on column pgtrickle.stream_tables_info.append_only is
+    'Whether rows are only ever added to it; switched off by the first refresh that removes or changes one.';
+comment on column pgtrickle.stream_tables_info.pooler_compatibility_mode is
+    'Whether it is refreshed without prepared statements and alerts.';
+comment on column pgtrickle.stream_tables_info.created_at is 'When it was created.';
+comment on column pgtrickle.stream_tables_info.refresh_timeout is
+    'The time limit of a refresh, in seconds; 0 is no limit, null the default of the sidecar.';
+comment on column pgtrickle.stream_tables_info.on_divergence is
+    'What happens if it does not hold the rows it should: repair or stop.';
+comment on column pgtrickle.stream_tables_info.repairs is
+    'How often it was repaired because its rows differed from its query.';
+comment on column pgtrickle.stream_tables_info.last_repair_at is 'When that last happened.';
+comment on column pgtrickle.stream_tables_info.keep_changes is
+    'How long the changes of its rows are kept, and how many; null if they are not.';
 
 create or replace function pgtrickle.pgt_status() returns table (
     name text, status text, refresh_mode text, is_populated boolean, consecutive_errors integer,
@@ -44,11 +114,21 @@ create or replace function pgtrickle.pgt_status() returns table (
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select format('%I.%I', i.pgt_schema, i.pgt_name), i.status, i.refresh_mode, i.is_populated,
-        i.consecutive_errors, i.schedule, i.data_timestamp, i.staleness
-    from pgtrickle.stream_tables_info i order by 1
+        i.consecutive_errors, i.schedule, f.shown_until, pgtrickle_internal.snapshot_time() - f.shown_until
+    from pgtrickle.stream_tables_info i
+    left join pgtrickle_internal.shown_times(null) f on f.pgt_id = i.pgt_id
+    order by 1
 $$;
 comment on function pgtrickle.pgt_status() is
-    'The state of every stream table. Call it with SELECT ... FROM. Everyone may call it.';
+    E'The state of every stream table. Call it with SELECT ... FROM. Everyone may call it.\n'
+    '\nname: The stream table, with its schema.'
+    '\nstatus: INITIALIZING, ACTIVE, SUSPENDED or ERROR.'
+    '\nrefresh_mode: AUTO, DIFFERENTIAL or FULL, as configured.'
+    '\nis_populated: Whether it has been loaded.'
+    '\nconsecutive_errors: How many refreshes in a row have failed.'
+    '\nschedule: When it is refreshed.'
+    '\ndata_timestamp: The time before which it shows every committed change.'
+    '\nstaleness: The age of the oldest change that it does not show yet; 0 if there is none.';
 
 create or replace function pgtrickle.get_refresh_history(name text, max_rows integer default 20) returns table (
     refresh_id bigint, data_timestamp timestamptz, start_time timestamptz, end_time timestamptz, action text,
@@ -62,8 +142,22 @@ as $$
     order by h.refresh_id desc limit greatest(max_rows, 0)
 $$;
 comment on function pgtrickle.get_refresh_history(text, integer) is
-    'The latest refreshes of a stream table, newest first. Call it with SELECT ... FROM. Everyone may '
-    'call it; only the owner of the stream table sees error messages.';
+    E'The latest refreshes of a stream table, newest first. Call it with SELECT ... FROM. Everyone may '
+    'call it; only the owner of the stream table sees error messages.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.'
+    '\nmax_rows: How many refreshes to return at most.'
+    '\nrefresh_id: A number that grows with each refresh.'
+    '\ndata_timestamp: The time of the snapshot that the refresh read.'
+    '\nstart_time: When it began.'
+    '\nend_time: When it ended.'
+    '\naction: What it did: DIFFERENTIAL, FULL, REINITIALIZE (a load after something it relies on has '
+    'changed) or NO_DATA.'
+    '\nstatus: COMPLETED or FAILED.'
+    '\nrows_inserted: Rows written to the stream table; an updated row counts as one inserted and one '
+    'deleted.'
+    '\nrows_deleted: Rows removed from the stream table.'
+    '\nduration_ms: How long it took, in milliseconds.'
+    '\nerror_message: Why it failed.';
 
 create or replace function pgtrickle.get_staleness(name text) returns double precision
 language sql stable
@@ -72,7 +166,9 @@ as $$
     from pgtrickle.stream_tables_info i where i.pgt_id = pgtrickle_internal.stream_table(name)
 $$;
 comment on function pgtrickle.get_staleness(text) is
-    'How many seconds the data of a stream table lags behind. Call it with SELECT. Everyone may call it.';
+    E'The age of the oldest change that a stream table does not show yet, in seconds; 0 if it shows all of '
+    'them. Call it with SELECT. Everyone may call it.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.';
 
 create or replace function pgtrickle.explain_refresh_mode(name text) returns table (
     configured_mode text, effective_mode text, downgrade_reason text)
@@ -82,8 +178,12 @@ as $$
     from pgtrickle.stream_tables_info i where i.pgt_id = pgtrickle_internal.stream_table(name)
 $$;
 comment on function pgtrickle.explain_refresh_mode(text) is
-    'The configured and the effective refresh mode of a stream table, and why they differ. Call it with '
-    'SELECT ... FROM. Everyone may call it.';
+    E'The configured and the effective refresh mode of a stream table, and why they differ. Call it with '
+    'SELECT ... FROM. Everyone may call it.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.'
+    '\nconfigured_mode: AUTO, DIFFERENTIAL or FULL, as configured.'
+    '\neffective_mode: How it is refreshed: DIFFERENTIAL or FULL; null until it has been analysed.'
+    '\ndowngrade_reason: Why it is refreshed in full although the mode is AUTO.';
 
 create or replace function pgtrickle.list_sources(name text) returns table (
     source_table text, source_oid oid, source_type text, cdc_mode text, columns_used text[])
@@ -98,60 +198,49 @@ as $$
     order by d.source_type, 1
 $$;
 comment on function pgtrickle.list_sources(text) is
-    'The tables, views and functions that a stream table reads. Call it with SELECT ... FROM. Everyone '
-    'may call it.';
+    E'The tables, views and functions that a stream table reads. Call it with SELECT ... FROM. Everyone '
+    'may call it.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.'
+    '\nsource_table: The source.'
+    '\nsource_oid: Its OID.'
+    '\nsource_type: What it is: table, stream_table, materialized_view, foreign_table, view or function.'
+    '\ncdc_mode: How its changes are captured: trigger or compare.'
+    '\ncolumns_used: The columns that the query uses.';
 
 -- change_buffer_sizes: the number of captured changes that each stream table has not processed yet, and the size
 -- of their buffers.
--- Runs as the sidecar's role, because no other role may read the buffers; it only returns numbers. Each buffer is
--- read in a subtransaction that is rolled back. Otherwise its lock would last as long as the caller's transaction,
--- and the buffer could not be emptied or altered until then.
 create or replace function pgtrickle.change_buffer_sizes() returns table (
     stream_table text, source_table text, source_oid oid, cdc_mode text, pending_rows bigint, buffer_bytes bigint)
-language plpgsql stable security definer set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
-declare
-    reading record;
-begin
-    if pgtrickle.is_copy() then
-        -- changes of the original database mean nothing in a copy
-        return;
-    end if;
-    for reading in
-        select pgtrickle_internal.printed(s.pgt_relid) as reader, pgtrickle_internal.printed(d.source_relid) as source,
-            d.source_relid as source_id, d.cdc_mode as mode,
-            case when d.source_type = 'stream_table' then coalesce(s.upstream_frontier, s.frontier)
-                else s.frontier end as seen
-        from pgtrickle.pgt_dependencies d
-        join pgtrickle.pgt_stream_tables s on s.pgt_id = d.pgt_id
-        join pgtrickle.pgt_sources c on c.source_relid = d.source_relid
-        where d.source_type not in ('view', 'function')
-        order by 1, 2
-    loop
-        stream_table := reading.reader;
-        source_table := reading.source;
-        source_oid := reading.source_id;
-        cdc_mode := reading.mode;
-        begin
-            execute format(
-                'select count(*) from (select xid, weight from pgtrickle_changes.changes_%1$s_0 union all '
-                'select xid, weight from pgtrickle_changes.changes_%1$s_1) b '
-                'where $1 is null or (b.xid >= pg_snapshot_xmin($1) and not pg_visible_in_snapshot(b.xid, $1))',
-                reading.source_id)
-            into pending_rows using reading.seen;
-            buffer_bytes := pg_total_relation_size(format('pgtrickle_changes.changes_%s_0', reading.source_id)::regclass)
-                + pg_total_relation_size(format('pgtrickle_changes.changes_%s_1', reading.source_id)::regclass);
-            raise exception using errcode = 'PT001';
-        exception when sqlstate 'PT001' then
-            null;
-        end;
-        return next;
-    end loop;
-end
+    with counts as materialized (
+        select p.pgt_id, p.source, p.pending_rows from pgtrickle_internal.pending_counts(null) p
+    ), sizes as materialized (
+        select s.source, (select sum(pg_total_relation_size(c.oid))::bigint from pg_class c
+            where c.relname in (('changes_' || s.source || '_0')::name, ('changes_' || s.source || '_1')::name)
+                and c.relnamespace = (select n.oid from pg_namespace n where n.nspname = 'pgtrickle_changes')) as bytes
+        from (select distinct p.source from counts p) s
+    )
+    select format('%I.%I', tn.nspname, t.relname), format('%I.%I', cn.nspname, c.relname), p.source, d.cdc_mode,
+        p.pending_rows, z.bytes
+    from counts p
+    join pgtrickle.pgt_stream_tables s on s.pgt_id = p.pgt_id
+    join pgtrickle.pgt_dependencies d on d.pgt_id = p.pgt_id and d.source_relid = p.source
+        and d.source_type not in ('view', 'function')
+    join sizes z on z.source = p.source
+    left join (pg_class t join pg_namespace tn on tn.oid = t.relnamespace) on t.oid = s.pgt_relid
+    left join (pg_class c join pg_namespace cn on cn.oid = c.relnamespace) on c.oid = p.source
+    order by 1, 2
 $$;
 comment on function pgtrickle.change_buffer_sizes() is
-    'The number of captured changes that each stream table has yet to process, and the size of the change '
-    'buffers. Call it with SELECT ... FROM. Everyone may call it.';
+    E'The number of captured changes that each stream table has yet to process, and the size of the '
+    'change buffers. Call it with SELECT ... FROM. Everyone may call it.\n'
+    '\nstream_table: The stream table.'
+    '\nsource_table: One of its sources.'
+    '\nsource_oid: The OID of the source.'
+    '\ncdc_mode: How changes of the source are captured.'
+    '\npending_rows: Captured changes that the stream table does not show yet.'
+    '\nbuffer_bytes: The size of the change buffers of the source, which its stream tables share.';
 
 -- trigger_inventory: every capture trigger that should exist, and whether it exists and fires.
 create or replace function pgtrickle.trigger_inventory() returns table (
@@ -168,5 +257,14 @@ as $$
     order by 1, 3, 5
 $$;
 comment on function pgtrickle.trigger_inventory() is
-    'Every capture trigger that should exist, and whether it exists and fires. Call it with SELECT ... '
-    'FROM. Everyone may call it.';
+    E'Every capture trigger that should exist, and whether it exists and fires. Call it with SELECT ... '
+    'FROM. Everyone may call it.\n'
+    '\nsource_table: The source.'
+    '\nsource_oid: Its OID.'
+    '\ntable_name: The table that has the trigger: the source itself, or one of its partitions or '
+    'children.'
+    '\ntrigger_name: The name of the trigger.'
+    '\nevent: INSERT, UPDATE, DELETE or TRUNCATE.'
+    '\nis_present: Whether the trigger exists.'
+    '\nis_enabled: Whether it is enabled.'
+    '\nfires_for_replication: Whether it also fires for rows that logical replication writes.';

@@ -5,9 +5,9 @@ do $$
 begin
     if to_regnamespace('pgtrickle_internal') is null then
         create schema pgtrickle_internal;
-    elsif (select n.nspowner <> current_user::regrole from pg_catalog.pg_namespace n where n.nspname = 'pgtrickle_internal') then
-        raise exception 'the schema pgtrickle_internal belongs to somebody else' using
-            errcode = 'insufficient_privilege', hint = 'Drop it.';
+    elsif (select n.nspowner <> quote_ident(current_user)::regrole from pg_catalog.pg_namespace n where n.nspname = 'pgtrickle_internal') then
+        raise exception 'the schema pgtrickle_internal belongs to another role' using
+            errcode = 'insufficient_privilege', hint = 'Drop that schema, or install pgtrickle as its owner.';
     end if;
 end
 $$;
@@ -73,7 +73,7 @@ begin
         return parts;
     end if;
     if pg_catalog.current_schema() is null then
-        raise exception '%', pg_catalog.format('no schema to create %I in', parts[1]) using
+        raise exception '%', pg_catalog.format('there is no schema to create %I in', parts[1]) using
             errcode = 'invalid_schema_name',
             hint = 'Write schema.name, or set search_path to a schema that exists.';
     end if;
@@ -120,9 +120,9 @@ declare
 begin
     if found_id is null then
         raise exception '%', pg_catalog.format('there is no stream table %s', given) using
-            errcode = 'undefined_table',
-            hint = 'select name from pgtrickle.pgt_status() lists them; '
-                'a bare name is looked up along the search_path.';
+            errcode = 'TS002',
+            hint = 'select * from pgtrickle.pgt_status() lists all of them. A name without a schema is looked up '
+                'in the search_path.';
     end if;
     return found_id;
 end

@@ -27,7 +27,7 @@ begin
     if seconds is null or seconds < 0.1 or seconds > 315576000 then
         raise exception '%', case when seconds is null then format('%L is not a schedule', schedule)
                 else format('the interval %L is not between 100ms and ten years', schedule) end using
-            errcode = 'invalid_parameter_value',
+            errcode = 'TS003',
             hint = 'Use an interval such as 500ms, 1s, 5m or 1h30m (a bare number is seconds), cron such as '
                 '*/5 * * * * or @hourly, ''calculated'' or ''manual''.';
     end if;
@@ -46,7 +46,7 @@ begin
     if value is not null and found is null then
         raise exception '%', format('%L is not a value of %s', value, option) using
             errcode = 'invalid_parameter_value',
-            hint = 'It is one of ' || array_to_string(allowed, ', ') || '.';
+            hint = 'Use one of ' || array_to_string(allowed, ', ') || '.';
     end if;
     return found;
 end
@@ -89,16 +89,18 @@ $$;
 create or replace function pgtrickle_internal.options(
     schedule text, refresh_mode text, initialize boolean, diamond_consistency text,
     diamond_schedule_policy text, cdc_mode text, append_only boolean, pooler_compatibility_mode boolean,
-    tier text default null, refresh_timeout text default null, on_divergence text default null
+    tier text default null, refresh_timeout text default null, on_divergence text default null,
+    keep_changes text default null
 ) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pgtrickle_internal.schedule_seconds(schedule);
+    perform pgtrickle_internal.keep_bounds(keep_changes);
     if lower(btrim(cdc_mode)) = 'wal' then
         raise exception 'cdc_mode ''wal'' is not supported yet' using
-            errcode = 'feature_not_supported',
-            hint = 'Use ''trigger'', or ''auto'' to let pgtrickle choose.';
+            errcode = 'invalid_parameter_value',
+            hint = 'Use cdc_mode => ''trigger'', or cdc_mode => ''auto'' to let pgtrickle choose.';
     end if;
     return jsonb_build_object(
         'schedule', coalesce(lower(btrim(schedule, E' \t\n\r')), 'manual'),
@@ -107,13 +109,14 @@ begin
         'diamond_consistency',
             pgtrickle_internal.one_of('diamond_consistency', diamond_consistency, '{none,atomic}'),
         'diamond_schedule_policy',
-            pgtrickle_internal.one_of('diamond_schedule_policy', diamond_schedule_policy, '{fastest,slowest}'),
+            pgtrickle_internal.one_of('diamond_schedule_policy', diamond_schedule_policy, '{fastest,slowest,default}'),
         'cdc_mode', pgtrickle_internal.one_of('cdc_mode', cdc_mode, '{auto,trigger}'),
         'append_only', append_only,
         'pooler_compatibility_mode', pooler_compatibility_mode,
         'refresh_tier', pgtrickle_internal.one_of('tier', tier, '{hot,warm,cold,frozen}'),
         'refresh_timeout', pgtrickle_internal.timeout_seconds('refresh_timeout', refresh_timeout),
-        'on_divergence', pgtrickle_internal.one_of('on_divergence', on_divergence, '{repair,stop}')
+        'on_divergence', pgtrickle_internal.one_of('on_divergence', on_divergence, '{repair,stop}'),
+        'keep_changes', lower(btrim(keep_changes, E' \t\n\r'))
     );
 end
 $$;

@@ -67,9 +67,9 @@ begin
     where t.oid >= 16384 and strpos(query, c.printed) > 0
         and query ~ (regexp_replace(c.printed, '([^[:alnum:]_])', '\\\1', 'g') || '(?![[:alnum:]_$])');
     if untrusted is not null then
-        raise exception '%', format('the query calls %s, which %I could make read in its name', untrusted::regprocedure,
+        raise exception '%', format('the query calls %s, which %I could change to act with the rights of the sidecar', untrusted::regprocedure,
                 (select pg_get_userbyid(p.proowner) from pg_proc p where p.oid = untrusted)) using
-            errcode = 'insufficient_privilege',
+            errcode = 'TA003',
             hint = format('The function would run as %1$I. Let an administrator take it over: '
                 'alter function %2$s owner to %1$I.', pg_get_userbyid(pgtrickle.sidecar_role()), untrusted::regprocedure);
     end if;

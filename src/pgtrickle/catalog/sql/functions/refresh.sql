@@ -1,80 +1,4 @@
--- refresh: request a refresh from the sidecar, and wait for its answer.
-
--- check_may_refresh: refuse unless the caller is the owner of the stream table and nothing prevents a refresh.
--- Runs as the caller.
-create or replace function pgtrickle_internal.check_may_refresh(id bigint) returns void
-language plpgsql stable
-as $$
-declare
-    relation_id oid := pgtrickle_internal.relation_of(id);
-    owner_id oid := (select c.relowner from pg_catalog.pg_class c where c.oid = relation_id);
-begin
-    if not pg_catalog.pg_has_role(owner_id, 'USAGE') then
-        raise exception '%', pg_catalog.format('only its owner may refresh stream table %s',
-                pgtrickle_internal.printed(relation_id)) using
-            errcode = 'insufficient_privilege',
-            hint = pg_catalog.format('It belongs to %I.', pg_catalog.pg_get_userbyid(owner_id));
-    end if;
-    perform pgtrickle_internal.check_waits_for_nothing(id);
-end
-$$;
-
--- may_refresh: whether the caller may act as the owner of a stream table; in a copy its id belongs to another
--- table.
-create or replace function pgtrickle_internal.may_refresh(id bigint) returns boolean
-language sql stable as $$
-    select exists (select from pgtrickle.pgt_stream_tables s join pg_catalog.pg_class c on c.oid = s.pgt_relid
-        where s.pgt_id = id and pg_catalog.pg_has_role(c.relowner, 'USAGE') and not pgtrickle.is_copy())
-$$;
-
--- own_requests: the requests for stream tables that the current role may refresh. A view checks the role that is
--- current where it is used. A function that runs as the sidecar's role would only know the session user, and other
--- code that runs in that session would get the rights of that user.
-create or replace view pgtrickle_internal.own_requests with (security_barrier) as
-select r.request_id, r.pgt_id, r.answered_at, r.error_message
-from pgtrickle.pgt_refresh_requests r
-where pgtrickle_internal.may_refresh(r.pgt_id) or pg_catalog.pg_has_role(pgtrickle.sidecar_role(), 'USAGE')
-with cascaded check option;
-
--- request_refresh: record a request for a refresh; the sidecar sees it after the commit.
-create or replace function pgtrickle_internal.request_refresh(id bigint) returns bigint
-language plpgsql security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-    request bigint;
-begin
-    perform pgtrickle_internal.check_not_copy();
-    if not pgtrickle_internal.may_refresh(id) then
-        raise exception 'only its owner may refresh a stream table' using
-            errcode = 'insufficient_privilege', hint = 'Ask its owner, or become a member of that role.';
-    end if;
-    insert into pgtrickle_internal.own_requests (pgt_id) values (id) returning request_id into request;
-    return request;
-end
-$$;
-
--- answer_to: the answer to a request: null if there is none yet, '' for success, or the error message. Only for
--- roles that may refresh the stream table: an error may quote its data.
-create or replace function pgtrickle_internal.answer_to(request bigint) returns text
-language sql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
-    select coalesce(r.error_message, '') from pgtrickle_internal.own_requests r
-    where r.request_id = request and r.answered_at is not null
-$$;
-
-create or replace function pgtrickle_internal.raise_unanswered(name text, timeout interval) returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-    waits text := pgtrickle_internal.waits_for_spark();
-begin
-    raise exception '%', format('no sidecar has refreshed %s within %s', name, timeout) using
-        errcode = 'query_canceled', detail = coalesce(waits, ''),
-        hint = case when waits is null
-            then 'Is one running? Start it with: pgtrickle run. The request stays, and is answered later.'
-            else 'Spark is started again by itself. The request stays, and is answered then.' end;
-end
-$$;
+-- refresh: have a sidecar refresh a stream table, and wait for its answer.
 
 -- refresh_and_wait: request a refresh, commit, and wait until it is done. Raises the sidecar's error.
 create or replace procedure pgtrickle.refresh_and_wait(name text, timeout interval default '60 s')
@@ -84,7 +8,7 @@ declare
     id bigint := pgtrickle_internal.stream_table(name);
     request bigint;
     answer text;
-    deadline timestamptz := pg_catalog.clock_timestamp() + timeout;
+    asked_at timestamptz := pg_catalog.clock_timestamp();
 begin
     perform pgtrickle_internal.check_may_refresh(id);
     request := pgtrickle_internal.request_refresh(id);
@@ -92,8 +16,10 @@ begin
     loop
         answer := pgtrickle_internal.answer_to(request);
         exit when answer is not null;
-        if pg_catalog.clock_timestamp() > deadline then
-            perform pgtrickle_internal.raise_unanswered(name, timeout);
+        perform pgtrickle_internal.check_served(id, asked_at);
+        if pg_catalog.clock_timestamp() > asked_at + timeout then
+            perform pgtrickle_internal.raise_unanswered(id, timeout,
+                'The request is stored: the refresh still happens.');
         end if;
         perform pg_catalog.pg_sleep(0.02);
         -- a transaction that stays open would hold back vacuum while we wait
@@ -106,24 +32,84 @@ begin
 end
 $$;
 comment on procedure pgtrickle.refresh_and_wait(text, interval) is
-    'Commit, refresh a stream table and wait for the result. Call it with CALL, outside a transaction '
-    'block. You must own the stream table.';
+    E'Commit, refresh a stream table and wait for the result. Call it with CALL, outside a transaction '
+    'block. You must own the stream table.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.'
+    '\ntimeout: How long to wait for the result.';
 
--- create_stream_table_and_wait: create, commit, and wait until the sidecar has loaded it.
+-- create_stream_table_and_wait: create, commit, and wait until the sidecar has loaded it. If the sidecar finds that
+-- DIFFERENTIAL cannot be had, the stream table is dropped again and the reason is raised: only a sidecar can
+-- compile a query, and it sees the stream table only after the commit.
 create or replace procedure pgtrickle.create_stream_table_and_wait(
     name text, query text, schedule text default 'calculated', refresh_mode text default 'AUTO',
-    timeout interval default '10 min'
+    initialize boolean default true, diamond_consistency text default null,
+    diamond_schedule_policy text default null, cdc_mode text default null,
+    append_only boolean default false, pooler_compatibility_mode boolean default false,
+    tier text default null, refresh_timeout text default null, on_divergence text default null,
+    keep_changes text default null, timeout interval default '10 min'
 )
 language plpgsql
 as $$
+declare
+    asked_at timestamptz := pg_catalog.clock_timestamp();
+    id bigint;
+    refusal text;
 begin
-    perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode);
-    call pgtrickle.refresh_and_wait(name, timeout);
+    perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize, diamond_consistency,
+        diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout, on_divergence,
+        keep_changes);
+    id := pgtrickle_internal.stream_table(name);
+    if not coalesce(initialize, true) then
+        -- it stays empty until somebody refreshes it, so there is nothing to wait for
+        commit;
+        return;
+    end if;
+    if pg_catalog.upper(pg_catalog.btrim(refresh_mode)) = 'DIFFERENTIAL' then
+        perform pgtrickle_internal.request_refresh(id);
+        commit;
+        while pgtrickle_internal.is_being_compiled(id) loop
+            exit when pg_catalog.clock_timestamp() > asked_at + timeout
+                or not pgtrickle_internal.is_served();
+            perform pg_catalog.pg_sleep(0.02);
+            commit;
+        end loop;
+        refusal := pgtrickle_internal.refusal_of(id);
+        if refusal is not null then
+            perform pgtrickle.drop_stream_table(name);
+            commit;
+            raise exception 'stream table % was not created: %', name, refusal using
+                errcode = 'TP002',
+                hint = 'Use AUTO or FULL, or change the query. `pgtrickle validate` shows the reason without creating anything.';
+        end if;
+    end if;
+    call pgtrickle.refresh_and_wait(name, timeout - (pg_catalog.clock_timestamp() - asked_at));
 end
 $$;
-comment on procedure pgtrickle.create_stream_table_and_wait(text, text, text, text, interval) is
-    'Create a stream table, commit, and wait until it is loaded. Call it with CALL, outside a transaction '
-    'block. Needs the same rights as create_stream_table.';
+comment on procedure pgtrickle.create_stream_table_and_wait(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text, interval) is
+    E'Create a stream table, commit, and wait until it is loaded. Call it with CALL, outside a '
+    'transaction block. Takes the options and needs the rights of create_stream_table. With initialize => false it only '
+    'commits, because there is nothing to wait for.\n'
+    '\nname: The name of the new stream table, with or without a schema. Without one, it is created in '
+    'the first schema of your search_path.'
+    '\nquery: The defining query: one SELECT, without a semicolon.'
+    '\ntimeout: How long to wait until it is loaded.';
+
+-- is_being_compiled: whether no sidecar has compiled or refused the query of a new stream table yet.
+create or replace function pgtrickle_internal.is_being_compiled(id bigint) returns boolean
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select exists (select from pgtrickle.stream_tables_info i
+        where i.pgt_id = id and i.effective_refresh_mode is null and i.status = 'INITIALIZING')
+$$;
+
+-- refusal_of: why the query of a stream table that was never loaded cannot be followed; null if it can, or for roles
+-- that may not see errors.
+create or replace function pgtrickle_internal.refusal_of(id bigint) returns text
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select i.last_error from pgtrickle.stream_tables_info i
+    where i.pgt_id = id and i.status = 'ERROR' and not i.is_populated and i.last_error ~ '^PGT-P002'
+$$;
 
 -- refresh_lock: the class of the advisory locks that say "a session waits for a refresh of this id".
 create or replace function pgtrickle_internal.refresh_lock() returns integer
@@ -150,8 +136,8 @@ begin
             hint = 'Such a transaction does not see what the sidecar commits. Refresh before it begins.';
     end if;
     if not pg_catalog.pg_try_advisory_xact_lock_shared(pgtrickle_internal.refresh_lock(), id::integer) then
-        raise exception 'the wish to refresh % cannot be made known', name using
-            errcode = 'lock_not_available', hint = 'Somebody holds our advisory lock exclusively.';
+        raise exception 'the request to refresh % cannot be made', name using
+            errcode = 'lock_not_available', hint = 'Another session holds the advisory lock of pgtrickle exclusively.';
     end if;
     while not pgtrickle_internal.is_refreshed_since(id, asked_in) loop
         failure := pgtrickle_internal.failure_since(id, asked_at);
@@ -160,21 +146,25 @@ begin
                 errcode = 'external_routine_exception',
                 hint = 'pgtrickle.get_refresh_history shows the attempts.';
         end if;
+        perform pgtrickle_internal.check_served(id, asked_at);
         if pg_catalog.clock_timestamp() > asked_at + timeout then
-            perform pgtrickle_internal.raise_unanswered(name, timeout);
+            perform pgtrickle_internal.raise_unanswered(id, timeout,
+                'The request ends with this call: call it again, or raise pgtrickle.wait_timeout.');
         end if;
         perform pg_catalog.pg_sleep(0.02);
     end loop;
 end
 $$;
 comment on function pgtrickle.refresh_stream_table(text) is
-    'Refresh a stream table and wait for the result inside the current transaction; changes that this '
-    'transaction made itself are not included. Call it with SELECT. You must own the stream table.';
+    E'Refresh a stream table and wait for the result inside the current transaction; changes that this '
+    'transaction made itself are not included. Call it with SELECT. You must own the stream table.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.';
 
 create or replace function pgtrickle.manual_refresh(stream_table_name text) returns void
 language sql as $$ select pgtrickle.refresh_stream_table(stream_table_name) $$;
 comment on function pgtrickle.manual_refresh(text) is
-    'The same as refresh_stream_table. Call it with SELECT. You must own the stream table.';
+    E'The same as refresh_stream_table. Call it with SELECT. You must own the stream table.\n'
+    '\nstream_table_name: The stream table. Without a schema, it is looked up along your search_path.';
 
 -- is_refreshed_since: whether a stream table includes everything that a snapshot sees.
 create or replace function pgtrickle_internal.is_refreshed_since(id bigint, moment pg_snapshot) returns boolean

@@ -14,16 +14,16 @@ begin
         format('last defined in transaction %s, proof %s', pg_current_xact_id(), gen_random_uuid()));
 exception
     when insufficient_privilege then
-        raise exception '%', format('only its owner may do that to stream table %s',
+        raise exception '%', format('you must own stream table %s to do that',
                 pgtrickle_internal.printed(relation_id)) using
             errcode = 'insufficient_privilege',
-            hint = (select format('It belongs to %I.', pg_get_userbyid(relowner))
+            hint = (select format('Its owner is %I.', pg_get_userbyid(relowner))
                 from pg_class where oid = relation_id);
     when undefined_object then
         raise exception '%', format('stream table %s has lost its trigger pgtrickle_guard',
                 pgtrickle_internal.printed(relation_id)) using
             errcode = 'object_not_in_prerequisite_state',
-            hint = format('select pgtrickle.repair_stream_table(%L) creates it again.', pgtrickle_internal.printed(relation_id));
+            hint = format('To create it again, run select pgtrickle.repair_stream_table(%L).', pgtrickle_internal.printed(relation_id));
 end
 $$;
 
@@ -48,9 +48,9 @@ begin
         or exists (select from pgtrickle.pgt_stream_tables s
             where s.pgt_relid = relation_id and s.last_proof = proof)
     then
-        raise exception '%', format('nobody has shown to own stream table %s', pgtrickle_internal.printed(relation_id))
+        raise exception '%', format('the owner of stream table %s did not start this', pgtrickle_internal.printed(relation_id))
         using errcode = 'insufficient_privilege',
-            hint = 'Use pgtrickle.create_stream_table, alter_stream_table and drop_stream_table.';
+            hint = 'This function is internal. Use pgtrickle.create_stream_table(name, query) and its relatives.';
     end if;
     update pgtrickle.pgt_stream_tables s set last_proof = proof where s.pgt_relid = relation_id;
 end
@@ -76,7 +76,8 @@ declare
 begin
     if pgtrickle_internal.columns_of(query_view) <> pgtrickle_internal.columns_of(relation_id) then
         raise exception '%', format('the query does not have the columns of %s', pgtrickle_internal.printed(relation_id))
-        using errcode = 'datatype_mismatch', hint = 'Drop the stream table and create it again.';
+        using errcode = 'TP005',
+            hint = 'Alter its query, with pgtrickle.alter_stream_table(name, query): the table then gets the columns of the query.';
     end if;
     perform pgtrickle_internal.check_query(query_view, reader);
     update pgtrickle.pgt_stream_tables s
@@ -110,7 +111,7 @@ begin
     perform pgtrickle_internal.check_reading_functions(id);
     perform pgtrickle_internal.check_search_path(id);
     if exists (select from pgtrickle_internal.changed_dependencies(id)) then
-        raise exception '%', format('what %s reads was altered meanwhile', pgtrickle_internal.printed(relation_id)) using
+        raise exception '%', format('a source of %s was altered in the meantime', pgtrickle_internal.printed(relation_id)) using
             errcode = 'lock_not_available', hint = 'Try again.';
     end if;
     perform pgtrickle_internal.raise_generation(id);
@@ -170,8 +171,8 @@ begin
     then
         raise exception '%', format('stream table %s would read itself',
                 (select pgtrickle_internal.printed(s.pgt_relid) from pgtrickle.pgt_stream_tables s where s.pgt_id = id)) using
-            errcode = 'invalid_object_definition',
-            hint = 'A stream table may read others only in one direction.';
+            errcode = 'invalid_recursion',
+            hint = 'Change the query so that it no longer reads a stream table that reads this one.';
     end if;
 end
 $$;
@@ -186,8 +187,8 @@ begin
         where v.oid = query_view and v.relkind = 'v' and v.relnamespace = pg_my_temp_schema()
             and v.relowner = t.relowner and t.relkind = 'r' and t.relpersistence = 'p' and not t.relispartition)
     then
-        raise exception 'not a query for that table' using errcode = 'insufficient_privilege',
-            hint = 'Use pgtrickle.create_stream_table and alter_stream_table.';
+        raise exception 'the view is not the query of that table' using errcode = 'insufficient_privilege',
+            hint = 'This function is internal. Use pgtrickle.create_stream_table(name, query) and its relatives.';
     end if;
 end
 $$;
@@ -198,8 +199,6 @@ create or replace function pgtrickle_internal.register(query_view oid, relation_
 returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
-declare
-    id bigint;
 begin
     perform pgtrickle_internal.check_ownership(relation_id);
     perform pgtrickle_internal.check_view(query_view, relation_id);
@@ -208,6 +207,18 @@ begin
             errcode = 'object_not_in_prerequisite_state',
             hint = 'Let pgtrickle.create_stream_table create the table.';
     end if;
+    return pgtrickle_internal.record_table(query_view, relation_id, options, path);
+end
+$$;
+
+-- record_table: write the catalog row of a new stream table, and adopt its query.
+create or replace function pgtrickle_internal.record_table(query_view oid, relation_id oid, options jsonb, path name[])
+returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    id bigint;
+begin
     perform pgtrickle_internal.settle_identity();
     insert into pgtrickle.pgt_stream_tables
         (pgt_relid, pgt_schema, pgt_name, pgt_owner, defining_query, refresh_mode, settings, match_columns, author_path)
@@ -234,7 +245,7 @@ begin
         (options ->> 'initialize')::boolean, options ->> 'diamond_consistency',
         options ->> 'diamond_schedule_policy', options ->> 'cdc_mode', (options ->> 'append_only')::boolean,
         (options ->> 'pooler_compatibility_mode')::boolean, options ->> 'refresh_tier',
-        options ->> 'refresh_timeout', options ->> 'on_divergence')
+        options ->> 'refresh_timeout', options ->> 'on_divergence', options ->> 'keep_changes')
         || case when options ? 'schedule' then '{}' else '{"schedule": null}'::jsonb end;
     o := jsonb_populate_record(null::pgtrickle.pgt_stream_tables, options);
     update pgtrickle.pgt_stream_tables s set
@@ -243,13 +254,15 @@ begin
         refresh_mode = coalesce(o.refresh_mode, s.refresh_mode),
         initialize = coalesce(o.initialize, s.initialize),
         diamond_consistency = coalesce(o.diamond_consistency, s.diamond_consistency),
-        diamond_schedule_policy = coalesce(o.diamond_schedule_policy, s.diamond_schedule_policy),
+        diamond_schedule_policy = nullif(coalesce(o.diamond_schedule_policy, s.diamond_schedule_policy), 'default'),
         cdc_mode = coalesce(o.cdc_mode, s.cdc_mode),
         append_only = coalesce(o.append_only, s.append_only),
         pooler_compatibility_mode = coalesce(o.pooler_compatibility_mode, s.pooler_compatibility_mode),
         refresh_tier = coalesce(o.refresh_tier, s.refresh_tier),
         refresh_timeout = nullif(coalesce(o.refresh_timeout, s.refresh_timeout), -1),
-        on_divergence = coalesce(o.on_divergence, s.on_divergence)
+        on_divergence = coalesce(o.on_divergence, s.on_divergence),
+        keep_changes = nullif(coalesce(o.keep_changes, s.keep_changes), 'off')
     where s.pgt_id = id;
+    perform pgtrickle_internal.fit_feed(id);
 end
 $$;

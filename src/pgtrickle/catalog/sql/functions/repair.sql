@@ -1,7 +1,7 @@
 -- repair: in a copy, bind everything by name again; in an original database, repair what is broken.
 
--- nobody: an OID that no relation has, for objects that are not bound; a different one for each number.
-create or replace function pgtrickle_internal.nobody(number bigint) returns oid
+-- unbound_oid: an OID that no relation has, for objects that are not bound; a different one for each number.
+create or replace function pgtrickle_internal.unbound_oid(number bigint) returns oid
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$ select (4294967295 - number)::oid $$;
 
@@ -19,16 +19,16 @@ declare
     silent text;
 begin
     if not pg_has_role(owner, 'MEMBER') then
-        raise exception '%', format('only members of %I may repair a whole database', owner) using
+        raise exception '%', format('you need the rights of %I to repair a whole database', owner) using
             errcode = 'insufficient_privilege',
-            hint = format('Connect as %I, or repair your own stream table: pgtrickle.repair_stream_table(name).', owner);
+            hint = format('Connect as %I, or repair one of your own: select pgtrickle.repair_stream_table(name).', owner);
     end if;
     -- read this first, because binding changes it: which sources have triggers that fire for replicated writes
     replicated := array(select distinct format('%I.%I', d.source_schema, d.source_name)
         from pgtrickle.pgt_sources s join pgtrickle.pgt_dependencies d on d.source_relid = s.source_relid
         where s.is_always and d.source_type not in ('view', 'function'));
     perform set_config('role', owner, true);
-    return query select r.sentence from pgtrickle_internal.mend_all() r(sentence);
+    return query select r.sentence from pgtrickle_internal.repair_all() r(sentence);
     for source in
         select s.source_relid as id, pgtrickle_internal.intact_readers(s.source_relid) as readers from pgtrickle.pgt_sources s
         where s.trigger_level <> 'none' and not s.is_always order by 1
@@ -53,8 +53,8 @@ comment on function pgtrickle.repair() is
     'Bind a copied database to its own tables, or repair triggers, buffers and guards; returns what it '
     'did. Call it with SELECT * FROM. You must be a member of the role that owns pgtrickle.';
 
--- mend_all: the part of a repair that runs as the sidecar's role.
-create or replace function pgtrickle_internal.mend_all() returns setof text
+-- repair_all: the part of a repair that runs as the sidecar's role.
+create or replace function pgtrickle_internal.repair_all() returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -63,7 +63,7 @@ begin
     if pgtrickle.is_copy() then
         return query select b.sentence from pgtrickle_internal.bind_copy() b(sentence);
     else
-        return query select m.sentence from pgtrickle_internal.mend_broken() m(sentence);
+        return query select m.sentence from pgtrickle_internal.repair_broken() m(sentence);
         if not found then
             return next 'Nothing is broken.';
         end if;
@@ -95,10 +95,12 @@ begin
         execute 'drop ' || leftover;
     end loop;
     truncate pgtrickle_changes.touched_0, pgtrickle_changes.touched_1;
+    perform pgtrickle_internal.forget_feeds();
     delete from pgtrickle.pgt_sources;
     delete from pgtrickle.pgt_gates;
     delete from pgtrickle.pgt_generation;
     delete from pgtrickle.pgt_sidecars;
+    delete from pgtrickle.pgt_last_sidecar;
     delete from pgtrickle.pgt_compiled;
     delete from pgtrickle.pgt_rights;
     delete from pgtrickle.pgt_ground;
@@ -113,12 +115,12 @@ begin
     delete from pgtrickle.pgt_dependencies;
     insert into pgtrickle.pgt_dependencies (pgt_id, source_type, source_relid, source_schema, source_name,
         columns_used, schema_fingerprint, cdc_mode)
-    select d.pgt_id, d.source_type, pgtrickle_internal.nobody(1000000000 + row_number() over ()), d.source_schema,
+    select d.pgt_id, d.source_type, pgtrickle_internal.unbound_oid(1000000000 + row_number() over ()), d.source_schema,
         d.source_name, d.columns_used, d.schema_fingerprint, d.cdc_mode
     from unnest(relied_on) d;
     -- reload what was loaded, also if the stream table was created with initialize => false
     update pgtrickle.pgt_stream_tables s set
-        pgt_relid = pgtrickle_internal.nobody(s.pgt_id), pgt_owner = pgtrickle.sidecar_role(),
+        pgt_relid = pgtrickle_internal.unbound_oid(s.pgt_id), pgt_owner = pgtrickle.sidecar_role(),
         status = case s.status when 'SUSPENDED' then s.status else 'INITIALIZING' end,
         initialize = s.initialize or s.is_populated, is_populated = false, frontier = null,
         upstream_frontier = null, consecutive_errors = 0, last_error = null, retry_at = null,
@@ -131,7 +133,7 @@ create or replace function pgtrickle_internal.bind_copy() returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    reason constant text := 'the database was copied, and everything was bound anew';
+    reason constant text := 'the database is a copy';
     gates jsonb;
     gate record;
     id bigint;
@@ -146,7 +148,7 @@ begin
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = s.pgt_schema and c.relname = s.pgt_name and c.relkind = 'r' and pgtrickle_internal.is_guarded(c.oid);
     perform pgtrickle_internal.adopt_identity();
-    return next format('This is a copy: it is now an installation of its own, with %s stream tables.',
+    return next format('This copy is now an installation of its own. Stream tables: %s.',
         (select count(*) from pgtrickle.pgt_stream_tables));
     for id in select s.pgt_id from pgtrickle.pgt_stream_tables s order by 1 loop
         if pgtrickle_internal.bound_relation(id) is null then
@@ -190,7 +192,7 @@ begin
             consecutive_errors = 0, last_error = null, retry_at = null
         where s.pgt_id = id;
         perform pgtrickle_internal.emit_alert('reinitialize_needed', jsonb_build_object('pgt_id', id, 'reason', reason));
-        return format('%s will be loaded anew: %s.', pgtrickle_internal.printed(relation_id), reason);
+        return format('%s will be loaded again: %s.', pgtrickle_internal.printed(relation_id), reason);
     exception when others then
         get stacked diagnostics said = message_text, advice = pg_exception_hint;
     end;
@@ -222,13 +224,13 @@ begin
 end
 $$;
 
--- mend_broken: repair what is broken in an original installation.
-create or replace function pgtrickle_internal.mend_broken() returns setof text
+-- repair_broken: repair what is broken in an original installation.
+create or replace function pgtrickle_internal.repair_broken() returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     broken record;
-    reason constant text := 'repair was asked for';
+    reason constant text := 'a repair was requested';
 begin
     for broken in
         select s.pgt_id, pgtrickle_internal.bound_relation(s.pgt_id) as relation_id,
@@ -269,7 +271,7 @@ begin
         set needs_reinit = true, reinit_reason = format('triggers of %s were missing or off', broken.source_table)
         where exists (select from pgtrickle.pgt_dependencies d where d.pgt_id = s.pgt_id
             and d.source_relid = broken.source_oid and d.source_type not in ('view', 'function'));
-        return next format('Triggers of %s were missing or off; all that reads it will be loaded anew.', broken.source_table);
+        return next format('Triggers of %s were missing or off; every stream table that reads it will be loaded again.', broken.source_table);
     end loop;
 end
 $$;
@@ -304,12 +306,13 @@ begin
     perform pgtrickle_internal.prove_ownership(relation_id);
     perform pgtrickle_internal.ask_for_repair(relation_id);
     perform pgtrickle_internal.enable_always_for(id);
-    return pg_catalog.format('%s will be computed anew; only the difference is written.', name);
+    return pg_catalog.format('%s will be computed again; only the difference is written.', name);
 end
 $$;
 comment on function pgtrickle.repair_stream_table(text) is
-    'Bind a stream table and its sources by name again, and reload its rows. Call it with SELECT. You '
-    'must own the stream table.';
+    E'Bind a stream table and its sources by name again, and reload its rows. Call it with SELECT. You '
+    'must own the stream table.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.';
 
 -- own_guard: as the owner of a table, create the guard of a stream table and grant the sidecar its privileges.
 create or replace function pgtrickle_internal.own_guard(relation_id oid) returns void
@@ -331,7 +334,7 @@ create or replace function pgtrickle_internal.ask_for_repair(relation_id oid) re
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
-    reason text := 'repair was asked for';
+    reason text := 'a repair was requested';
     id bigint := (select s.pgt_id from pgtrickle.pgt_stream_tables s where s.pgt_relid = relation_id);
 begin
     if id is null then
@@ -352,6 +355,8 @@ begin
         status = case when s.is_populated then 'ACTIVE' else 'INITIALIZING' end,
         consecutive_errors = 0, retry_at = null, last_error = null, needs_reinit = true, reinit_reason = reason
     where s.pgt_id = id;
+    -- somebody may have changed the rows, so their difference is not that of the feed
+    update pgtrickle.pgt_feeds f set reset_reason = reason where f.pgt_id = id;
     perform pgtrickle_internal.emit_alert('reinitialize_needed', jsonb_build_object('pgt_id', id, 'reason', reason));
 end
 $$;
@@ -373,6 +378,7 @@ begin
     update pgtrickle.pgt_stream_tables s set
         repairs = s.repairs + 1, last_repair_at = clock_timestamp(), needs_reinit = true, reinit_reason = note_repair.reason
     where s.pgt_id = id and repairs_itself;
+    update pgtrickle.pgt_feeds f set reset_reason = note_repair.reason where f.pgt_id = id;
     perform pgtrickle_internal.emit_alert(case when repairs_itself then 'self_repair' else 'diverged' end,
         jsonb_build_object('pgt_id', id, 'repair_id', number, 'cause', cause, 'reason', reason));
     return number;
@@ -392,6 +398,23 @@ cross join lateral (
 comment on view pgtrickle.visible_repairs is
     'The repairs of all stream tables. Everyone may read it; the rows that differed are shown only to the '
     'owner of the stream table and to the role that owns pgtrickle.';
+comment on column pgtrickle.visible_repairs.repair_id is 'A number that grows with each repair.';
+comment on column pgtrickle.visible_repairs.pgt_id is 'The stream table, as in stream_tables_info.';
+comment on column pgtrickle.visible_repairs.pgt_schema is 'Its schema.';
+comment on column pgtrickle.visible_repairs.pgt_name is 'Its name.';
+comment on column pgtrickle.visible_repairs.cause is
+    'diverged (found by a refresh) or verified (found by verify).';
+comment on column pgtrickle.visible_repairs.found_at is 'When the difference was found.';
+comment on column pgtrickle.visible_repairs.found_by is 'What found it.';
+comment on column pgtrickle.visible_repairs.reason is 'What was wrong, in words.';
+comment on column pgtrickle.visible_repairs.repaired_at is
+    'When the table was loaded again; null if that has not happened yet.';
+comment on column pgtrickle.visible_repairs.problems is
+    'What was found, such as rows that should have been there.';
+comment on column pgtrickle.visible_repairs.unexpected is
+    'Rows of the table that its query does not return, at most ten.';
+comment on column pgtrickle.visible_repairs.missing is
+    'Rows of the query that the table did not hold, at most ten.';
 
 -- repairs: the repairs of a stream table, newest first.
 create or replace function pgtrickle.repairs(name text) returns table (
@@ -404,5 +427,15 @@ as $$
     order by v.repair_id desc
 $$;
 comment on function pgtrickle.repairs(text) is
-    'List the repairs of a stream table, newest first. Call it with SELECT ... FROM. Everyone may call '
-    'it; only the owner of the stream table sees the rows that differed.';
+    E'List the repairs of a stream table, newest first. Call it with SELECT ... FROM. Everyone may call '
+    'it; only the owner of the stream table sees the rows that differed.\n'
+    '\nname: The stream table. Without a schema, it is looked up along your search_path.'
+    '\nrepair_id: A number that grows with each repair.'
+    '\ncause: diverged (found by a refresh) or verified (found by verify).'
+    '\nfound_at: When the difference was found.'
+    '\nfound_by: What found it.'
+    '\nreason: What was wrong, in words.'
+    '\nrepaired_at: When the table was loaded again; null if that has not happened yet.'
+    '\nproblems: What was found, such as rows that should have been there.'
+    '\nunexpected: Rows of the table that its query does not return, at most ten.'
+    '\nmissing: Rows of the query that the table did not hold, at most ten.';

@@ -135,8 +135,8 @@ begin
     if lost is not null then
         raise exception '%', format('%s is not refreshed: %s', (select pgtrickle_internal.printed(s.pgt_relid)
                 from pgtrickle.pgt_stream_tables s where s.pgt_id = id), lost) using
-            errcode = 'insufficient_privilege',
-            hint = 'Grant the right again, then resume the stream table; or drop it.';
+            errcode = 'TA001',
+            hint = 'Grant the right again and run select pgtrickle.resume_stream_table(name), or drop the stream table.';
     end if;
 end
 $$;

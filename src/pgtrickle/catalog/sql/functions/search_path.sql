@@ -73,10 +73,10 @@ begin
     select f.function_id::regprocedure::text as function, f.name, f.schema_name into found
     from pgtrickle_internal.found_by_path(id, path) f order by f.function_id, f.name limit 1;
     if found.function is not null then
-        raise exception '%', format('function %s names %s of schema %I without the schema', found.function,
+        raise exception '%', format('function %s uses %s of schema %I without naming the schema', found.function,
                 found.name, found.schema_name) using
             errcode = 'feature_not_supported',
-            hint = format('A refresh looks for such names in pg_catalog only. Let the function say where they are: '
+            hint = format('A refresh looks up such names in pg_catalog only. Set the search_path of the function: '
                 'alter function %s set search_path = %s', found.function,
                 (select string_agg(quote_ident(p.name), ', ' order by p.position)
                     from unnest(path) with ordinality as p(name, position) where p.name <> 'pg_catalog'));

@@ -11,6 +11,25 @@ select s.sidecar_id, s.host, s.process, s.version, s.started_at, s.seen_at,
 from pgtrickle.pgt_sidecars s;
 comment on view pgtrickle.server_worker_inventory is
     'The sidecars of this database with their workers and last report. Everyone may read it.';
+comment on column pgtrickle.server_worker_inventory.sidecar_id is 'The number of the sidecar.';
+comment on column pgtrickle.server_worker_inventory.host is 'The host that it runs on.';
+comment on column pgtrickle.server_worker_inventory.process is 'Its process id.';
+comment on column pgtrickle.server_worker_inventory.version is 'Its version of pgtrickle.';
+comment on column pgtrickle.server_worker_inventory.started_at is 'When it started.';
+comment on column pgtrickle.server_worker_inventory.seen_at is 'When it last reported.';
+comment on column pgtrickle.server_worker_inventory.is_alive is
+    'Whether it reported within the last 15 seconds.';
+comment on column pgtrickle.server_worker_inventory.workers is 'How many workers it has.';
+comment on column pgtrickle.server_worker_inventory.busy is 'How many of them are refreshing.';
+comment on column pgtrickle.server_worker_inventory.queued is 'Units of work that wait for a worker.';
+comment on column pgtrickle.server_worker_inventory.behind is
+    'Stream tables that do not show their newest changes yet.';
+comment on column pgtrickle.server_worker_inventory.tick_ms is 'How long a poll takes, in milliseconds.';
+comment on column pgtrickle.server_worker_inventory.slowest_tick_ms is
+    'The longest poll since it started, in milliseconds.';
+comment on column pgtrickle.server_worker_inventory.refreshes is 'Refreshes since it started.';
+comment on column pgtrickle.server_worker_inventory.failures is 'Failed refreshes since it started.';
+comment on column pgtrickle.server_worker_inventory.vitals is 'Everything it reports, as JSON.';
 
 -- worker_allocation_status: the workers of all sidecars: how many are busy, how many exist, and how long the queue
 -- is.
@@ -24,8 +43,15 @@ as $$
     from pgtrickle.server_worker_inventory i where i.is_alive
 $$;
 comment on function pgtrickle.worker_allocation_status() is
-    'The number of busy and available workers of all sidecars, and the length of the queue. Call it with '
-    'SELECT ... FROM. Everyone may call it.';
+    E'The number of busy and available workers of all sidecars, and the length of the queue. Call it '
+    'with SELECT ... FROM. Everyone may call it.\n'
+    '\ndatabase: The database.'
+    '\nsidecars: How many sidecars serve it.'
+    '\nused: Workers that are refreshing now.'
+    '\nquota: Workers that exist.'
+    '\nqueued: Units of work that wait for a worker.'
+    '\nbehind: Stream tables that do not show their newest changes yet.'
+    '\ntick_ms: How long a poll of the slowest sidecar takes, in milliseconds.';
 
 -- waits_for_spark: why no sidecar can compute at the moment, in words; null if one can, or none is running.
 create or replace function pgtrickle_internal.waits_for_spark() returns text
@@ -34,4 +60,41 @@ as $$
     select format('the sidecar waits for Spark: %s', min(i.vitals ->> 'waits_for_spark'))
     from pgtrickle.server_worker_inventory i where i.is_alive
     having bool_and(i.vitals ->> 'waits_for_spark' is not null)
+$$;
+
+-- is_alive: whether a sidecar has reported lately.
+create or replace function pgtrickle_internal.is_alive(id uuid) returns boolean
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select exists (
+        select from pgtrickle.pgt_sidecars s where s.sidecar_id = id and s.seen_at > clock_timestamp() - interval '15 s')
+$$;
+
+-- is_served: whether a sidecar has reported lately. It reads the clock, not the start of the transaction, so that a
+-- transaction that waits notices when the sidecar is gone.
+create or replace function pgtrickle_internal.is_served() returns boolean
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select exists (select from pgtrickle.pgt_sidecars s where s.seen_at > clock_timestamp() - interval '15 s')
+$$;
+
+-- sidecar_seen: when a sidecar last reported; null if none ever has.
+create or replace function pgtrickle_internal.sidecar_seen() returns timestamptz
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select max(seen_at) from (
+        select s.seen_at from pgtrickle.pgt_sidecars s
+        union all
+        select l.seen_at from pgtrickle.pgt_last_sidecar l
+    ) seen
+$$;
+
+-- waits_for_sidecar: that no sidecar serves the database, and since when, in words; null if one does.
+create or replace function pgtrickle_internal.waits_for_sidecar() returns text
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select case when not pgtrickle_internal.is_served() then 'no sidecar serves this database; '
+        || coalesce('the last one was seen at '
+            || to_char(pgtrickle_internal.sidecar_seen() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'),
+            'none has been seen yet') end
 $$;

@@ -217,6 +217,20 @@ begin
 end
 $$;
 
+-- untrusted_of: the untrusted code that a role would run if it parsed the text of a view or read a table, except code of
+-- its own; null if there is none. Every role may ask: it only reads the catalogs of PostgreSQL.
+create or replace function pgtrickle_internal.untrusted_of(relation_id oid, reader oid) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+    select string_agg(distinct f.code, '; ') from pg_class c cross join lateral (
+        select u.id::regprocedure::text from pgtrickle_internal.untrusted_functions(array['pg_class'::regclass::oid], array[c.oid]) u(id)
+        join pg_proc p on p.oid = u.id where c.relkind = 'v' and p.proowner <> reader
+        union all
+        select u.code from pgtrickle_internal.untrusted_reading(array[c.oid]) u(code)
+        where c.relkind in ('r', 'p') and c.relowner <> reader
+    ) f(code) where c.oid = relation_id
+$$;
+
 -- untrusted_reads: the untrusted code that a refresh of a stream table would run before it writes, and the foreign
 -- credentials that it would use, as one text; null if there is nothing. Owners, memberships, domain constraints,
 -- casts and functions of the same name change without notice, so everything that the query reaches is checked

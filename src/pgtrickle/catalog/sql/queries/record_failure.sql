@@ -12,7 +12,7 @@ with failed as (
     returning s.status, s.consecutive_errors
 ), answered as (
     update pgtrickle.pgt_refresh_requests r set answered_at = clock_timestamp(), error_message = %(error)s
-    where r.pgt_id = %(id)s and r.answered_at is null
+    where r.pgt_id = %(id)s and r.kind = 'refresh' and r.answered_at is null
 ), noted as (
     insert into pgtrickle.pgt_refresh_history
         (pgt_id, start_time, end_time, action, status, duration_ms, reason, error_message, initiated_by)

@@ -12,7 +12,15 @@ select s.pgt_id as id, s.pgt_relid::bigint as relation, coalesce(n.nspname, s.pg
     s.diamond_consistency is distinct from 'none' as is_atomic,
     case when exists (select from pgtrickle.pgt_waiting)
         then pgtrickle_internal.waits_for_triggers(s.pgt_id) end as waits_for,
-    s.ground_generation, s.ground_error, s.refresh_timeout, s.on_divergence = 'repair' as repairs_itself
+    s.ground_generation, s.ground_error, s.refresh_timeout, s.on_divergence = 'repair' as repairs_itself,
+    s.append_only as is_append_only,
+    case when s.keep_changes is not null then (
+        select jsonb_build_object('most_rows', k.most_rows, 'reset_reason', f.reset_reason,
+            'columns', array(select a.attname from pg_attribute a
+                where a.attrelid = s.pgt_relid and a.attnum > 0 and not a.attisdropped order by a.attnum),
+            'fits', f.relation_id = s.pgt_relid and f.columns = pgtrickle_internal.columns_of(s.pgt_relid))
+        from pgtrickle_internal.keep_bounds(s.keep_changes) k left join pgtrickle.pgt_feeds f on f.pgt_id = s.pgt_id
+    ) end as feed
 from pgtrickle.pgt_stream_tables s
 left join pg_class c on c.oid = s.pgt_relid
 left join pg_namespace n on n.oid = c.relnamespace
