@@ -14,7 +14,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pgtrickle.pipeline.distributed import REPORT_COLUMNS, StagingTarget, plan_distributed, staged_by, storing
+from pgtrickle.pipeline.distributed import (
+    REPORT_COLUMNS,
+    StagingTarget,
+    plan_distributed,
+    staged_by,
+    task_writer,
+)
 from pgtrickle.pipeline.session import open_spark
 from pgtrickle.pipeline.source import PartitionedQuery
 from tests.fixtures.snapshots import open_snapshot
@@ -23,7 +29,7 @@ from tests.pipeline.relations import field
 
 def main(master: str, dsn: str, marker: str) -> None:
     target = StagingTarget(dsn, "staged", run=7)
-    store = storing(target)
+    store = task_writer(target)
 
     def dies_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reports = list(store(batches))

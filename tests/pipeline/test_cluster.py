@@ -25,6 +25,7 @@ def spark_home(directory: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.timeout(600)
 def test_a_cluster_reads_and_stages_and_a_repeated_task_counts_once(connection, dsn, staging, tmp_path):
     staging("n int")
     command = [sys.executable, "-m", "tests.pipeline.on_cluster", "local-cluster[2,1,1024]", dsn]
@@ -33,7 +34,7 @@ def test_a_cluster_reads_and_stages_and_a_repeated_task_counts_once(connection, 
         env={**os.environ, "SPARK_HOME": str(spark_home(tmp_path / "spark"))},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=590,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
@@ -46,6 +47,7 @@ def test_a_cluster_reads_and_stages_and_a_repeated_task_counts_once(connection, 
 
 
 @pytest.mark.slow
+@pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_executors_that_are_killed_cost_no_row_and_suspend_no_stream_table(
     source, app, admin, database, dsn, tmp_path

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from pgtrickle.model.errors import SparkCause, SparkFailed
-from pgtrickle.pipeline.jvm.failures import failed
+from pgtrickle.pipeline.jvm.failures import spark_failure
 from pgtrickle.pipeline.small import run_small
 from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
-from pgtrickle.refresh.unfollowable import Unfollowable, followable
+from pgtrickle.refresh.faults import Unfollowable, unfollowable_values
 
 NUMBERS = pa.table({"v": pa.array([2**62, 2**62], pa.int64())})
 PROGRAMS = {
@@ -50,7 +50,7 @@ pyarrow.lib.ArrowInvalid: a value
     ],
 )
 def test_the_exception_of_a_worker_or_the_jvm_is_known_by_its_name(text, cause):
-    assert failed(RuntimeError(text)).cause is cause
+    assert spark_failure(RuntimeError(text)).cause is cause
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_the_exception_of_a_worker_or_the_jvm_is_known_by_its_name(text, cause):
     ],
 )
 def test_what_only_postgresql_can_compute_is_told_by_the_cause(cause, reason):
-    with pytest.raises(Unfollowable, match=reason), followable():
+    with pytest.raises(Unfollowable, match=reason), unfollowable_values():
         raise SparkFailed("whatever it says", cause=cause, condition="ARITHMETIC_OVERFLOW")
 
 
 def test_a_failure_for_another_reason_stays_what_it_is():
-    with pytest.raises(SparkFailed), followable():
+    with pytest.raises(SparkFailed), unfollowable_values():
         raise SparkFailed("ARITHMETIC_OVERFLOW is only its text")

@@ -79,8 +79,8 @@ def test_the_rarest_schedule_is_found() -> None:
         ("9-5 * * * *", "the minute '9-5' ends before it begins"),
         ("*/0 * * * *", "the minute '*/0' has a step of zero"),
         ("٣ * * * *", "the minute '٣' cannot be read"),
-        ("0 0 31 2 *", "never comes: no such month has a day 31"),
-        ("0 0 31 apr,jun *", "never comes: no such month has a day 31"),
+        ("0 0 31 2 *", "never occurs: no such month has a day 31"),
+        ("0 0 31 apr,jun *", "never occurs: no such month has a day 31"),
         ("@often", "there is no @often"),
     ],
 )

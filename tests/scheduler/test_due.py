@@ -155,6 +155,13 @@ def test_a_failed_table_is_due_when_its_retry_has_come_and_not_before(schedule: 
     assert not is_due(replace(failed, retry_at=None, has_pending_changes=True))
 
 
+def test_a_request_does_not_wait_for_the_retry_of_a_failed_table() -> None:
+    for retry_at in (NOW + 60 * SECOND, None):
+        failed = replace(changed(), status=Status.ERROR, retry_at=retry_at)
+        assert not is_due(failed)
+        assert is_due(replace(failed, refresh_requested=True))
+
+
 def test_a_failed_manual_table_is_tried_again_only_on_request() -> None:
     failed = replace(changed(schedule=None), status=Status.ERROR, retry_at=NOW)
     assert not is_due(failed)

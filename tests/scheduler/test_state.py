@@ -53,6 +53,28 @@ def board(*tables: TableDefinition, **states: TableState) -> SchedulerState:
     return made
 
 
+def test_a_request_that_failed_is_not_tried_again_while_its_answer_is_on_the_way() -> None:
+    one = board(definition(1, ORDERS))
+    asked = replace(tick(), requested=frozenset({StreamTableId(1)}))
+    one.apply_tick(asked)
+    assert one.take_due(NOW) == (1,)
+    failed = replace(state(), status=Status.ERROR, retry_at=NOW + 60 * SECOND)
+    one.finish((StreamTableId(1),), {StreamTableId(1): failed}, (), NOW)
+    one.apply_tick(replace(asked, now=NOW + SECOND / 2))
+    assert one.take_due(NOW + SECOND / 2) == ()
+    one.apply_tick(replace(asked, now=NOW + 2 * SECOND))
+    assert one.take_due(NOW + 2 * SECOND) == (1,)
+
+
+def test_tables_that_only_a_person_can_set_going_are_blocked() -> None:
+    gated = replace(definition(2, ORDERS), is_gated=True)
+    one = board(
+        definition(1, ORDERS), gated, definition(3, ORDERS), t1=replace(state(), status=Status.SUSPENDED)
+    )
+    ids = frozenset(map(StreamTableId, (1, 2, 3)))
+    assert one.blocked(ids) == {1, 2}
+
+
 def test_a_touch_makes_exactly_the_readers_due() -> None:
     one = board(definition(1, ORDERS), definition(2, 902))
     one.apply_tick(tick({ORDERS: (150,)}))
@@ -178,13 +200,13 @@ def test_definitions_are_swapped_and_what_is_new_is_due() -> None:
     one = board(definition(1, ORDERS))
     before = one.definitions
     new = definition(2, ORDERS)
-    after = before.replaced([new.id], {new.id: new})
+    after = before.with_changes([new.id], {new.id: new})
     assert before.graph.order == (1,)
     one.replace_definitions(
         after, {new.id: replace(state(None), status=Status.INITIALIZING, is_populated=False)}
     )
     assert one.take_due(NOW) == (2,)
-    one.replace_definitions(after.replaced([new.id], {}), {new.id: None})
+    one.replace_definitions(after.with_changes([new.id], {}), {new.id: None})
     one.apply_tick(tick({ORDERS: (150,)}))
     assert one.take_due(NOW) == (1,)
 
@@ -192,6 +214,6 @@ def test_definitions_are_swapped_and_what_is_new_is_due() -> None:
 def test_another_schedule_leaves_the_graph_as_it_is() -> None:
     before = Definitions.of([definition(1, ORDERS), definition(2, 1001)])
     slower = definition(1, ORDERS, schedule="1h")
-    after = before.replaced([slower.id], {slower.id: slower})
+    after = before.with_changes([slower.id], {slower.id: slower})
     assert after.graph is before.graph
     assert after.tables[slower.id] == slower

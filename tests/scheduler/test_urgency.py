@@ -42,7 +42,7 @@ def order(*tables: Candidate) -> list[int]:
 
 
 def is_late(candidate: Candidate) -> bool:
-    return urgency(candidate, NOW).pressing(NOW)[1] > 0
+    return urgency(candidate, NOW).sort_key(NOW)[1] > 0
 
 
 def test_who_is_waited_for_goes_before_who_is_late_before_who_is_idle() -> None:
@@ -81,7 +81,7 @@ def test_what_only_the_clock_asks_for_is_idle_until_a_whole_turn_is_missed() -> 
 def test_a_missed_cron_moment_makes_late_from_that_moment_on() -> None:
     hourly = table(schedule="@hourly")
     long_ago = replace(hourly, last_refresh_at=NOW - timedelta(hours=2, minutes=30))
-    assert urgency(long_ago, NOW).pressing(NOW) == (False, 7200.0)
+    assert urgency(long_ago, NOW).sort_key(NOW) == (False, 7200.0)
 
 
 def test_a_group_is_as_urgent_as_its_most_urgent_member() -> None:
@@ -126,4 +126,4 @@ def test_of_equals_whoever_came_first_is_taken_first() -> None:
 def test_waiting_longer_never_makes_less_urgent(drawn: list[tuple[int, Tier, str]]) -> None:
     for number, (ago, tier, schedule) in enumerate(drawn):
         candidate = table(number, ago, schedule, tier)
-        assert urgency(candidate, NOW).pressing(NOW + SECOND) > urgency(candidate, NOW).pressing(NOW)
+        assert urgency(candidate, NOW).sort_key(NOW + SECOND) > urgency(candidate, NOW).sort_key(NOW)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
 
-from pgtrickle.pipeline.jvm.failures import JOB_FAILED, failed
+from pgtrickle.pipeline.jvm.failures import JOB_FAILED, spark_failure
 from pgtrickle.pipeline.names import bound
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import PartitionedQuery
@@ -64,11 +64,11 @@ def run_distributed(
         if writers is not None:
             rows = rows.coalesce(writers)
         with tagged_jobs(spark.large):
-            reports = rows.mapInArrow(storing(staging), REPORT_COLUMNS).collect()
+            reports = rows.mapInArrow(task_writer(staging), REPORT_COLUMNS).collect()
     except Exception as failure:
         spark.check(failure)
         if isinstance(failure, JOB_FAILED):
-            raise failed(failure) from failure
+            raise spark_failure(failure) from failure
         raise
     return staged_by(reports)
 
@@ -96,7 +96,7 @@ def _frame(spark: Spark, rows: Given, dsn: str) -> DataFrame:
     return spark.large.createDataFrame(rows) if isinstance(rows, pa.Table) else rows
 
 
-def storing(
+def task_writer(
     staging: StagingTarget,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that each task runs on its rows: it stores them in one transaction, then reports it.
@@ -115,14 +115,14 @@ def storing(
         marks = {"run": staging.run, "part": part, "attempt": attempt}
         table = sql.Identifier(STAGING_SCHEMA, staging.table)
         with connect(staging.dsn, application_name="pgtrickle task") as connection:
-            marked = (_marked(batch, marks) for batch in chain((first,), batches))
+            marked = (_add_marks(batch, marks) for batch in chain((first,), batches))
             rows = write_batches(connection, table, [*marks, *first.schema.names], marked)
         yield pa.RecordBatch.from_pylist([{"part": part, "attempt": attempt, "rows": rows}], _REPORT)
 
     return store
 
 
-def _marked(batch: pa.RecordBatch, marks: Mapping[str, int]) -> pa.RecordBatch:
+def _add_marks(batch: pa.RecordBatch, marks: Mapping[str, int]) -> pa.RecordBatch:
     """The batch with a constant column for each mark in front."""
     constants = [pa.repeat(pa.scalar(value, pa.int64()), len(batch)) for value in marks.values()]
     return pa.RecordBatch.from_arrays([*constants, *batch.columns], [*marks, *batch.schema.names])

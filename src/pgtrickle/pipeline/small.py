@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.errors import SparkFailed
-from pgtrickle.pipeline.jvm.failures import JOB_FAILED, failed
+from pgtrickle.pipeline.jvm.failures import JOB_FAILED, spark_failure
 from pgtrickle.pipeline.names import bound, plain, quoted
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ _SPARK_TYPES: Final[dict[pa.DataType, str]] = {
     pa.float64(): "double",
     pa.string(): "string",
 }
-_WARMING_ROUNDS: Final = 8
+WARMING_ROUNDS: Final = 2
+"""The first round loads the classes, and takes three times as long as the second."""
+FURTHER_ROUNDS: Final = 8
+"""These only make the JVM compile more, and run beside refreshes."""
 _WARMING_SQL: Final = """\
 select r.name, sum(l.amount * l.weight) as amount, sum(l.weight * r.weight) as weight
 from l left join r on l.id = r.id group by r.name having sum(l.weight) <> 0
@@ -48,7 +51,7 @@ def run_small(
     except Exception as failure:
         spark.check(failure)
         if isinstance(failure, JOB_FAILED):
-            raise failed(failure) from failure
+            raise spark_failure(failure) from failure
         raise
 
 
@@ -64,7 +67,7 @@ def run_small_together(
     for result in results:
         if isinstance(result, PySparkException):
             spark.check(result)
-    return [failed(result) if isinstance(result, PySparkException) else result for result in results]
+    return [spark_failure(result) if isinstance(result, PySparkException) else result for result in results]
 
 
 def plan_small(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Table]) -> DataFrame:
@@ -75,35 +78,37 @@ def plan_small(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Ta
     empty input becomes an empty relation, which the optimizer removes together with the joins above it.
     """
     held = {name: rows for name, rows in inputs.items() if rows.num_rows}
-    reads = {name: unfolded(name) if name in held else _empty(rows.schema) for name, rows in inputs.items()}
+    reads = {
+        name: input_rows_sql(name) if name in held else _empty(rows.schema) for name, rows in inputs.items()
+    }
     if not reads:
         return session.sql(spark_sql)
-    frame = session.createDataFrame(packed(held)).coalesce(1) if held else None
+    frame = session.createDataFrame(pack_inputs(held)).coalesce(1) if held else None
     return session.sql(bound(spark_sql, reads), packed=frame)
 
 
-def warm_small(spark: Spark) -> None:
+def warm_small(spark: Spark, rounds: int) -> None:
     """Run the path of a small refresh a few times, so that the JVM loads and compiles its classes."""
     ids, ones = pa.array(range(200), pa.int32()), pa.array([1] * 200, pa.int64())
     left = pa.table({"id": ids, "amount": ids.cast(pa.decimal128(12, 0)), "weight": ones})
     right = pa.table({"id": ids, "name": ids.cast(pa.string()), "weight": ones})
-    for _ in range(_WARMING_ROUNDS):
+    for _ in range(rounds):
         run_small(spark, _WARMING_SQL, {"l": left, "r": right}, keeps_plan=False)
 
 
-def packed(inputs: Mapping[str, pa.Table]) -> pa.Table:
+def pack_inputs(inputs: Mapping[str, pa.Table]) -> pa.Table:
     """All inputs in one row."""
-    return pa.table({name: _listed(rows) for name, rows in inputs.items()})
+    return pa.table({name: _list_of_rows(rows) for name, rows in inputs.items()})
 
 
-def _listed(rows: pa.Table) -> pa.Array:
+def _list_of_rows(rows: pa.Table) -> pa.Array:
     """The rows as one list of structs."""
     columns = [column.combine_chunks() for column in rows.columns]
     structs = pa.StructArray.from_arrays(columns, fields=list(rows.schema))
     return pa.ListArray.from_arrays(pa.array([0, len(structs)], pa.int32()), structs)
 
 
-def unfolded(name: str) -> str:
+def input_rows_sql(name: str) -> str:
     """SQL for the rows of an input, read from the row in which it travels."""
     return f"select inline({plain(quoted(name))}) from {{packed}}"  # noqa: S608 (the name is quoted)
 

@@ -17,13 +17,13 @@ PORTION: Final = 32 << 20
 """How many bytes of rows the driver holds while it spools."""
 
 
-def spooled(spark: Spark, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> DataFrame:
+def spool(spark: Spark, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> DataFrame:
     """The rows as a frame that no longer needs the driver's memory."""
-    parts = [_put_down(spark, portion) for portion in _portions(batches, schema)]
+    parts = [_checkpoint(spark, portion) for portion in _portions(batches, schema)]
     return reduce(DataFrame.unionAll, parts)
 
 
-def _put_down(spark: Spark, rows: pa.Table) -> DataFrame:
+def _checkpoint(spark: Spark, rows: pa.Table) -> DataFrame:
     # a checkpoint drops the lineage of its rows, so the driver can free them
     return spark.large.createDataFrame(rows).localCheckpoint(True, StorageLevel.DISK_ONLY)
 

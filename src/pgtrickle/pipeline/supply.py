@@ -37,10 +37,11 @@ STEADY_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class SparkChange:
-    """Spark died, could not be started, or is back; `lost` is None in the last case."""
+    """Spark died, could not be started, or is back after `seconds`; `lost` is None in the last case."""
 
     text: str
     lost: SparkLost | None
+    seconds: float | None = None
 
 
 class SparkSupply:
@@ -52,6 +53,7 @@ class SparkSupply:
         self._spark: Spark | None = None
         self._why: str | None = None
         self._has_failed = False
+        self._is_starting = False
         self._is_closed = False
         self._closing, self._hurry = threading.Event(), threading.Event()
         self._cause: Exception | None = None
@@ -61,6 +63,8 @@ class SparkSupply:
         self._computing: dict[object, frozenset[StreamTableId]] = {}
         self._suspects = Suspects()
         self._one_suspect = threading.Lock()
+        self.failed_start: Exception | None = None
+        """Why the first Spark could not be started, if `begin` was called."""
         self.deaths = 0
         self.on_change: Callable[[SparkChange], None] = lambda change: None
 
@@ -94,6 +98,14 @@ class SparkSupply:
             assert self._spark is not None
             return self._spark
 
+    def begin(self) -> None:
+        """Start the first Spark in a thread of its own. Until it is ready, callers get SparkLost."""
+        with self._changed:
+            if self._spark is not None or self._why is not None or self._is_closed:
+                return
+            self._why, self._is_starting = "it is starting", True
+        threading.Thread(target=self._start_first, name="spark starter", daemon=True).start()
+
     def wait(self, seconds: float) -> Spark:
         """The running Spark, or the next one if it starts in time. For callers without a transaction."""
         self.settle(seconds)
@@ -123,7 +135,7 @@ class SparkSupply:
             with self._changed:
                 self._computing[key] = tables
             try:
-                with _checked(spark):
+                with _translate_loss(spark):
                     yield spark
             except SparkLost as lost:
                 self._note_loss(spark, spark.why_dead())
@@ -175,10 +187,32 @@ class SparkSupply:
     def _use(self, spark: Spark) -> None:
         """Hand out this Spark from now on and watch it. The caller holds the lock."""
         self._spark, self._why, self._has_failed, self._cause = spark, None, False, None
+        self._is_starting = False
         self._started_at = time.monotonic()
         self._changed.notify_all()
         if spark.has_process:
             threading.Thread(target=self._watch, args=(spark,), name="spark watcher", daemon=True).start()
+
+    def _start_first(self) -> None:
+        try:
+            spark = self._start()
+        except Exception as failure:
+            with self._changed:
+                self._why, self._has_failed, self._is_starting = _cannot_start(failure), True, False
+                self._cause = self.failed_start = failure
+                self._changed.notify_all()
+            return
+        self._accept(spark)
+
+    def _accept(self, spark: Spark) -> bool:
+        """Hand out a Spark that has started; close it and return False if nobody wants one any more."""
+        with self._changed:
+            is_wanted = not self._is_closed
+            if is_wanted:
+                self._use(spark)
+        if not is_wanted:
+            spark.close()
+        return is_wanted
 
     def _watch(self, spark: Spark) -> None:
         """Notice that Spark has died while nothing computes, or that it does not answer."""
@@ -245,23 +279,17 @@ class SparkSupply:
                 self._note_failed_start(failure, is_told=is_told)
                 is_told = True
                 continue
-            with self._changed:
-                is_wanted = not self._is_closed
-                if is_wanted:
-                    self._use(spark)
-            if not is_wanted:
-                spark.close()
-                return
-            self.on_change(SparkChange(f"Spark is back after {time.monotonic() - began:.1f} s", None))
+            if self._accept(spark):
+                seconds = time.monotonic() - began
+                self.on_change(SparkChange(f"Spark is back after {seconds:.1f} s", None, seconds))
             return
 
     def _pause(self) -> float:
         return 0.0 if not self._pauses else min(FIRST_PAUSE * 2.0 ** min(self._pauses - 1, 16), LONGEST_PAUSE)
 
     def _note_failed_start(self, failure: Exception, *, is_told: bool) -> None:
-        said = failure.message if isinstance(failure, PgTrickleError) else text_of(failure)
         with self._changed:
-            self._why, self._has_failed = f"it cannot be started ({said.strip()})", True
+            self._why, self._has_failed = _cannot_start(failure), True
             self._cause = failure
             self._pauses += 1
             lost = self._lost(failure)
@@ -270,6 +298,8 @@ class SparkSupply:
             self.on_change(SparkChange(lost.message, lost))
 
     def _lost(self, cause: BaseException | None = None) -> SparkLost:
+        if self._is_starting:
+            return SparkLost("Spark is starting", hint="refreshes that need it follow once it is ready")
         hint = cause.hint if isinstance(cause, SparkLost) else None
         return SparkLost(
             f"Spark has ended: {self._why}",
@@ -277,8 +307,13 @@ class SparkSupply:
         )
 
 
+def _cannot_start(failure: Exception) -> str:
+    said = failure.message if isinstance(failure, PgTrickleError) else text_of(failure)
+    return f"it cannot be started ({said.strip()})"
+
+
 @contextmanager
-def _checked(spark: Spark) -> Iterator[None]:
+def _translate_loss(spark: Spark) -> Iterator[None]:
     """Raise SparkLost instead of a failure that happened because Spark died."""
     try:
         yield

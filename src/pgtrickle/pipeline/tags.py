@@ -20,7 +20,7 @@ def current_tag() -> str | None:
 
 
 @contextmanager
-def tagged(tag: str | None) -> Iterator[None]:
+def use_tag(tag: str | None) -> Iterator[None]:
     """Compute under a tag."""
     token = _TAG.set(tag)
     try:

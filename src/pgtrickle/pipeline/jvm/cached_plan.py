@@ -18,7 +18,7 @@ from pgtrickle.pipeline.jvm import GatewayError
 from pgtrickle.pipeline.jvm.driver_execution import DriverExecution, Unavailable
 from pgtrickle.pipeline.jvm.failures import first_line
 from pgtrickle.pipeline.names import bound
-from pgtrickle.pipeline.small import packed, unfolded
+from pgtrickle.pipeline.small import input_rows_sql, pack_inputs
 
 _LEAVES: Final = frozenset({"LocalTableScan", "Scan OneRowRelation"})
 """Leaves of a plan whose content is known: our own rows, constants, or nothing."""
@@ -38,7 +38,7 @@ class CachedPlan:
 
     def put(self, execution: DriverExecution, inputs: Mapping[str, pa.Table]) -> None:
         """Make the next run read these rows."""
-        with execution.rows(packed(inputs), self.types) as rows:
+        with execution.rows(pack_inputs(inputs), self.types) as rows:
             self.row.copyFrom(self.projection.apply(rows.next()))
 
     def run(self, execution: DriverExecution, most: int) -> pa.Table:
@@ -51,8 +51,8 @@ class CachedPlan:
 def plan_in_driver(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Table]) -> CachedPlan:
     """Plan a program for inputs of any size; raise Unavailable if its plan cannot be used twice."""
     jvm: Any = session._jvm
-    held = session.createDataFrame(packed(inputs))
-    reads = {name: unfolded(name) for name in inputs}
+    held = session.createDataFrame(pack_inputs(inputs))
+    reads = {name: input_rows_sql(name) for name in inputs}
     frame = session.sql(bound(spark_sql, reads), packed=held.coalesce(1))
     try:
         scans = _input_scans(frame._jdf.queryExecution().executedPlan(), list(inputs))

@@ -40,7 +40,7 @@ _CAUSES: Final[Mapping[str, SparkCause]] = {
 """The conditions of Spark, and the exceptions of its JVM and its workers, that come from values."""
 
 
-def failed(failure: Exception) -> SparkFailed:
+def spark_failure(failure: Exception) -> SparkFailed:
     """Our error for a failed job, with the last line of a worker's traceback or the first of the message."""
     lines = [line.strip() for line in text_of(failure).splitlines() if line.strip()]
     is_from_worker = any(line.startswith("Traceback") for line in lines)

@@ -11,6 +11,8 @@ import os
 import signal
 import subprocess
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -66,6 +68,40 @@ def ping(session: SparkSession) -> None:
     """Make a call into the JVM. Returns once it has answered; raises if it cannot be reached."""
     jvm: Any = session._jvm
     jvm.java.lang.System.currentTimeMillis()
+
+
+@dataclass(frozen=True, slots=True)
+class HeapUsage:
+    """The bytes of the heap of a JVM that are used, reserved from the system, and allowed."""
+
+    used: int
+    committed: int
+    most: int
+
+
+def heap_usage(session: SparkSession) -> HeapUsage | None:
+    """Ask the JVM for its heap; None if the driver is remote. Waits for a JVM that does not answer."""
+    if is_remote(session):
+        return None
+    jvm: Any = session._jvm
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    committed = int(runtime.totalMemory())
+    return HeapUsage(committed - int(runtime.freeMemory()), committed, int(runtime.maxMemory()))
+
+
+def resident_bytes(process: subprocess.Popen[bytes]) -> int | None:
+    """The memory that the JVM occupies; None where the system does not say."""
+    try:
+        pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def class_path(session: SparkSession) -> str:
+    """Where the JVM looks for classes."""
+    jvm: Any = session._jvm
+    return str(jvm.java.lang.System.getProperty("java.class.path"))
 
 
 def kill_jvm(process: subprocess.Popen[bytes]) -> None:

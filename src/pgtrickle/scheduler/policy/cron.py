@@ -136,8 +136,8 @@ def parse_cron(text: str) -> Cron:
     has_every = parts[3].startswith("*"), parts[5].startswith("*")
     if has_every == (False, True) and not any(min(day) <= _LONGEST_MONTHS[m - 1] for m in month):
         raise BadSchedule(
-            f"{text!r} never comes: no such month has a day {min(day)}",
-            hint="name a day that the month has; for its last day, refresh on the first of the next",
+            f"{text!r} never occurs: no such month has a day {min(day)}",
+            hint="name a day that the month has; instead of its last day, use the first day of the next",
         )
     return Cron(
         canonical,

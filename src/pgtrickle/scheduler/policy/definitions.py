@@ -51,6 +51,11 @@ class TableState:
     is_behind: bool = False
     follows_clock: bool = False
 
+    @property
+    def owes_load(self) -> bool:
+        """Whether its next refresh loads all of its rows."""
+        return not self.is_populated or self.needs_reinit
+
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
@@ -84,7 +89,7 @@ class Definitions:
             any(table.reads(DependencyKind.MATERIALIZED_VIEW) for table in known.values()),
         )
 
-    def replaced(
+    def with_changes(
         self, redefined: Iterable[StreamTableId], present: Mapping[StreamTableId, TableDefinition]
     ) -> Definitions:
         """The same with some stream tables changed or dropped; the graph is rebuilt only if it differs."""

@@ -86,10 +86,11 @@ def is_held_back(candidate: Candidate, now: datetime) -> bool:
 
 
 def _is_due(candidate: Candidate, now: datetime, *, is_fed: bool) -> bool:
+    if candidate.refresh_requested and not candidate.is_gated and candidate.status is not Status.SUSPENDED:
+        # a request is answered now, even if the last attempt failed
+        return True
     if not may_run(candidate) or is_held_back(candidate, now):
         return False
-    if candidate.refresh_requested:
-        return True
     if candidate.tier is Tier.FROZEN:
         return False
     if candidate.status is Status.INITIALIZING:

@@ -57,7 +57,7 @@ class Graph:
             nodes=MappingProxyType(known),
             _position=MappingProxyType({table: position for position, table in enumerate(order)}),
             _upstream=MappingProxyType(upstream),
-            _downstream=MappingProxyType(_reversed(upstream)),
+            _downstream=MappingProxyType(_reverse(upstream)),
             _reaching=MappingProxyType(_reaching(order, known, upstream)),
         )
 
@@ -120,7 +120,7 @@ def _dependency_order(
         ) from error
 
 
-def _reversed(edges: _Edges) -> dict[StreamTableId, frozenset[StreamTableId]]:
+def _reverse(edges: _Edges) -> dict[StreamTableId, frozenset[StreamTableId]]:
     readers: dict[StreamTableId, set[StreamTableId]] = {table: set() for table in edges}
     for reader, read in edges.items():
         for table in read:

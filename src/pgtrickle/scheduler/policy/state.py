@@ -18,10 +18,13 @@ from pgtrickle.scheduler.policy.cron import Cron
 from pgtrickle.scheduler.policy.definitions import Definitions, TableState
 from pgtrickle.scheduler.policy.due import Candidate, due, is_held_back, may_run, next_check
 from pgtrickle.scheduler.policy.falling_behind import Episodes
+from pgtrickle.scheduler.policy.freshness import Pending
 from pgtrickle.scheduler.policy.tick import Tick
 
 BUSY_PAUSE = timedelta(milliseconds=250)
 """How long to wait before trying a stream table again that another session holds."""
+REQUEST_PAUSE = timedelta(seconds=1)
+"""How long a request for a table is ignored after a failed refresh: its answer is on the way."""
 MANY = 200
 """Up to this many unseen transactions are remembered for a stream table; past it, only a snapshot is."""
 
@@ -42,7 +45,9 @@ class SchedulerState:
     running: set[StreamTableId] = field(default_factory=set)
     redefining: set[StreamTableId] = field(default_factory=set)
     _behind: dict[StreamTableId, Unseen] = field(default_factory=dict)
+    _behind_since: dict[StreamTableId, datetime] = field(default_factory=dict)
     _requested: frozenset[StreamTableId] = frozenset()
+    _failed_at: dict[StreamTableId, datetime] = field(default_factory=dict)
     _examine: set[StreamTableId] = field(default_factory=set)
     _timers: list[tuple[datetime, StreamTableId]] = field(default_factory=list)
 
@@ -58,6 +63,7 @@ class SchedulerState:
             if state is None:
                 self.states.pop(table, None)
                 self._behind.pop(table, None)
+                self._behind_since.pop(table, None)
             else:
                 self.states[table] = state
         self._examine |= redefined.keys()
@@ -67,17 +73,22 @@ class SchedulerState:
         for source, transactions in tick.touched.items():
             for reader in self.definitions.readers.get(source, ()):
                 self._note_unseen(
-                    reader, {(source, transaction) for transaction in transactions}, tick.snapshot
+                    reader, {(source, transaction) for transaction in transactions}, tick.snapshot, tick.now
                 )
-        self.mark_behind(tick.refreshed_views, tick.snapshot)
+        self.mark_behind(tick.refreshed_views, tick.snapshot, tick.now)
+        self._failed_at = {t: at for t, at in self._failed_at.items() if tick.now - at < REQUEST_PAUSE}
         self._requested = tick.requested
         self._examine |= tick.requested
         while self._timers and self._timers[0][0] <= tick.now:
             self._examine.add(heapq.heappop(self._timers)[1])
 
-    def mark_behind(self, tables: Iterable[StreamTableId], snapshot: Frontier) -> None:
-        """Note that these have unseen changes up to a snapshot."""
+    def mark_behind(
+        self, tables: Iterable[StreamTableId], snapshot: Frontier, now: datetime | None = None
+    ) -> None:
+        """Note that these have unseen changes up to a snapshot; without `now`, nobody knows since when."""
         for table in tables:
+            if now is not None and table not in self._behind:
+                self._behind_since[table] = now
             self._behind[table] = snapshot
             self._examine.add(table)
 
@@ -112,8 +123,11 @@ class SchedulerState:
             if (state := states.get(table)) is None:
                 continue
             self.states[table] = state
+            if state.status is Status.ERROR:
+                self._failed_at[table] = now
             if table in self._behind and not self._unseen(state, self._behind[table]):
                 del self._behind[table]
+                self._behind_since.pop(table, None)
             if table in later:
                 heapq.heappush(self._timers, (now + BUSY_PAUSE, table))
             else:
@@ -141,6 +155,13 @@ class SchedulerState:
         """Whether somebody requested a refresh of it."""
         return table in self._requested
 
+    def blocked(self, tables: Iterable[StreamTableId]) -> frozenset[StreamTableId]:
+        """Those that only a person can set going again: they are suspended, or a source is gated."""
+        found = (self._candidate(table) for table in tables)
+        return frozenset(
+            c.id for c in found if c is not None and (c.is_gated or c.status is Status.SUSPENDED)
+        )
+
     def candidates(self, tables: Iterable[StreamTableId] | None = None) -> list[Candidate]:
         """The candidates of these stream tables, or of all."""
         found = (self._candidate(table) for table in (self.states if tables is None else tables))
@@ -159,15 +180,32 @@ class SchedulerState:
         """How many stream tables have unseen changes."""
         return len(self._behind)
 
+    def pending(self) -> dict[StreamTableId, Pending]:
+        """The stream tables with unseen changes. Safe to call from any thread."""
+        since = self._behind_since
+        return {
+            table: Pending(
+                since.get(table),
+                frozenset(source for source, _ in unseen) if isinstance(unseen, set) else None,
+            )
+            for table, unseen in self._behind.copy().items()
+        }
+
     def _knows(self, table: StreamTableId) -> bool:
         return table in self.definitions.graph.nodes
 
     def _note_unseen(
-        self, table: StreamTableId, transactions: set[tuple[RelationId, int]], snapshot: Frontier
+        self,
+        table: StreamTableId,
+        transactions: set[tuple[RelationId, int]],
+        snapshot: Frontier,
+        now: datetime,
     ) -> None:
         state = self.states.get(table)
         if state is None or not self._unseen(state, transactions):
             return
+        if table not in self._behind:
+            self._behind_since[table] = now
         known = self._behind.get(table, set())
         unseen = snapshot if isinstance(known, Frontier) else known | transactions
         self._behind[table] = snapshot if isinstance(unseen, set) and len(unseen) > MANY else unseen
@@ -234,7 +272,7 @@ class SchedulerState:
             last_refresh_at=state.last_refresh_at,
             has_pending_changes=table in self._behind,
             retry_at=state.retry_at,
-            refresh_requested=table in self._requested,
+            refresh_requested=table in self._requested and table not in self._failed_at,
             needs_reinit=state.needs_reinit,
             always=state.follows_clock,
             compares=definition.reads(DependencyKind.FOREIGN_TABLE),

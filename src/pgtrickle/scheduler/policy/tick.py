@@ -13,7 +13,7 @@ from pgtrickle.model.stream_table import RelationId, StreamTableId
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """What one look saw. `touched` gives the transactions that wrote to a source."""
+    """What one poll found. `touched` gives the transactions that wrote to a source."""
 
     now: datetime
     snapshot: Frontier
@@ -22,6 +22,8 @@ class Tick:
     touched: Mapping[RelationId, tuple[int, ...]]
     requested: frozenset[StreamTableId]
     refreshed_views: frozenset[StreamTableId]
+    has_comparisons: bool = False
+    has_previews: bool = False
     is_draining: bool = False
     cache_generation: int = 0
     installation: Installation | None = None

@@ -40,7 +40,7 @@ def groups(due: Sequence[StreamTableId], graph: Graph) -> list[tuple[StreamTable
             bonds.tie(table, graph.all_upstream(table))
         if _goes_along(table, graph):
             bonds.tie(table, graph.upstream(table))
-    return [unit.tables for unit in _ordered(bonds, graph)]
+    return [unit.tables for unit in _sort_units(bonds, graph)]
 
 
 def units(due: Sequence[StreamTableId], graph: Graph, *, slow: Collection[StreamTableId] = ()) -> list[Unit]:
@@ -60,7 +60,7 @@ def units(due: Sequence[StreamTableId], graph: Graph, *, slow: Collection[Stream
     for readers in by_source.values():
         for first, second in pairwise(readers):
             bonds.tie(first, (second,), most=MAX_TOGETHER)
-    return _ordered(bonds, graph)
+    return _sort_units(bonds, graph)
 
 
 def _with_companions(due: Iterable[StreamTableId], graph: Graph) -> set[StreamTableId]:
@@ -76,7 +76,7 @@ def _goes_along(table: StreamTableId, graph: Graph) -> bool:
     return graph.nodes[table].is_atomic or not graph.common_sources(table)
 
 
-def _ordered(bonds: _Bonds, graph: Graph) -> list[Unit]:
+def _sort_units(bonds: _Bonds, graph: Graph) -> list[Unit]:
     """The units in an order in which each comes after those it waits for.
 
     Tied tables may lie on both sides of one that is not tied to them; then all of them become one unit.

@@ -29,7 +29,7 @@ class Urgency:
     deadline: datetime
     patience: int
 
-    def pressing(self, now: datetime) -> tuple[bool, float]:
+    def sort_key(self, now: datetime) -> tuple[bool, float]:
         """A sort key; the greatest goes first.
 
         A unit is late once its deadline has passed. The lateness of a lower tier counts for less, so hot
@@ -47,7 +47,7 @@ def urgency(candidate: Candidate, now: datetime) -> Urgency:
 
 def group_urgency(members: list[Candidate], now: datetime) -> Urgency:
     """A group is as urgent as its most urgent member."""
-    return max((urgency(member, now) for member in members), key=lambda urgency: urgency.pressing(now))
+    return max((urgency(member, now) for member in members), key=lambda urgency: urgency.sort_key(now))
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Queue(Generic[T]):
     def take(self, now: datetime) -> T:
         """Remove and return the most urgent item."""
         lanes = [lane for lane in self._lanes.values() if lane]
-        first = max(lanes, key=lambda lane: (lane[0][2].pressing(now), -lane[0][1]))
+        first = max(lanes, key=lambda lane: (lane[0][2].sort_key(now), -lane[0][1]))
         return heapq.heappop(first)[3]
 
     def clear(self) -> None:

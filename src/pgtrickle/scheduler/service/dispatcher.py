@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from queue import Empty, SimpleQueue
@@ -19,19 +20,21 @@ from pgtrickle.catalog.identity import Installation
 from pgtrickle.model.errors import ConnectionFailed, CopiedDatabase, NotInstalled, PgTrickleError
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
-from pgtrickle.model.stream_table import StreamTableId
+from pgtrickle.model.stream_table import Status, StreamTableId
 from pgtrickle.pipeline.supply import SparkChange
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.policy.definitions import Definitions, TableState
 from pgtrickle.scheduler.policy.falling_behind import episodes
+from pgtrickle.scheduler.policy.freshness import Allowance, Freshness, allowances, stale_tables
 from pgtrickle.scheduler.policy.state import SchedulerState
 from pgtrickle.scheduler.policy.tick import Tick
 from pgtrickle.scheduler.policy.units import Unit, units
 from pgtrickle.scheduler.policy.urgency import group_urgency
+from pgtrickle.scheduler.service.blocked_requests import refuse_blocked
 from pgtrickle.scheduler.service.falling_behind_alerts import note_episodes
 from pgtrickle.scheduler.service.load_definitions import load_definitions
-from pgtrickle.scheduler.service.pending_changes import pending
+from pgtrickle.scheduler.service.pending_changes import pending_tables
 from pgtrickle.scheduler.service.poll import poll
 from pgtrickle.scheduler.service.unit_refresh import RefreshEvent, UnitResult, refresh_unit
 from pgtrickle.scheduler.service.vitals import Vitals
@@ -60,6 +63,14 @@ class Behind:
     snapshot: Frontier
 
 
+@dataclass(frozen=True, slots=True)
+class _Submitted:
+    """Who asked for a unit that workers have, and when they got it."""
+
+    initiated_by: str
+    at: float = field(default_factory=time.perf_counter)
+
+
 @dataclass(slots=True)
 class Dispatcher:
     """Used by the thread of the loop only. `wake` is set whenever the inbox gets a message."""
@@ -72,18 +83,25 @@ class Dispatcher:
     max_errors: int
     wake: threading.Event
     wakeups: Wakeups = field(default_factory=Wakeups)
+    on_comparisons: Callable[[], None] = lambda: None
+    on_previews: Callable[[], None] = lambda: None
+    loading: Mapping[StreamTableId, RelationName] = field(default_factory=dict)
+    """The stream tables that are being loaded now. It is replaced, never changed: other threads read it."""
+    loads: Mapping[str, object] | None = None
+    """How far they are, for the vitals."""
     seen: Frontier | None = None
     _inbox: SimpleQueue[UnitResult | Redefined | Behind | SparkChange | PgTrickleError] = field(
         default_factory=SimpleQueue
     )
     _state: SchedulerState = field(init=False)
     _workers: WorkerPool = field(init=False)
-    _initiated_by: dict[Unit, str] = field(default_factory=dict)
+    _submitted: dict[Unit, _Submitted] = field(default_factory=dict)
     _milliseconds: dict[StreamTableId, float] = field(default_factory=dict)
     _polled_at: float = field(init=False)
     _now: datetime = field(init=False)
     _installation: Installation = field(init=False)
     _is_draining: bool = False
+    _allowances: tuple[Definitions | None, Mapping[StreamTableId, Allowance]] = (None, {})
     _redefining: threading.Thread | None = None
     _to_redefine: set[StreamTableId] = field(default_factory=set)
 
@@ -97,7 +115,7 @@ class Dispatcher:
         self.engine.has_moved(tick.installation)
         definitions, states = load_definitions(self.connection)
         self._state = SchedulerState(Definitions.of(definitions.values()), states)
-        self._state.mark_behind(*pending(self.connection, self._state.definitions))
+        self._state.mark_behind(*pending_tables(self.connection, self._state.definitions))
         self.seen, self._now, self._polled_at = tick.snapshot, tick.now, time.monotonic()
         self._workers = WorkerPool(self.worker_pool_size, self._work, self._clock)
         self.engine.supply.on_change = self.report
@@ -109,9 +127,11 @@ class Dispatcher:
 
     def tick(self) -> None:
         """Read the inbox, poll once, and give the workers what is due."""
-        self._read_inbox()
-        self._poll()
-        self._dispatch()
+        with self.engine.tracer.span("tick"):
+            self._read_inbox()
+            self._poll()
+            self._dispatch()
+            self._note_loading()
 
     def handle_inbox(self) -> None:
         """The same without a poll: a message may have made something due."""
@@ -140,6 +160,24 @@ class Dispatcher:
         """How many stream tables have unseen changes."""
         return self._state.behind()
 
+    def freshness(self) -> list[Freshness]:
+        """The stream tables that do not show everything. Safe to call from any thread."""
+        state = self._state
+        return list(stale_tables(self.allowances(), state.states.copy(), state.pending(), self._clock()))
+
+    def allowances(self) -> Mapping[StreamTableId, Allowance]:
+        """How old each stream table may become. Safe to call from any thread."""
+        known, allowed = self._allowances
+        if known is not self.definitions:
+            known = self.definitions
+            allowed = allowances(known)
+            self._allowances = known, allowed
+        return allowed
+
+    def statuses(self) -> Counter[Status]:
+        """How many stream tables have each status. Safe to call from any thread."""
+        return Counter(state.status for state in self._state.states.copy().values())
+
     def report(self, message: Redefined | Behind | UnitResult | SparkChange | PgTrickleError) -> None:
         """Put a message into the inbox, from any thread."""
         self._inbox.put(message)
@@ -155,7 +193,8 @@ class Dispatcher:
     def _poll(self) -> None:
         if self.seconds_since_poll() > STALE_SECONDS:
             raise ConnectionFailed(
-                "the sidecar has not polled the database for too long", hint="it starts over"
+                "the sidecar has not polled the database for too long",
+                hint="the sidecar reconnects by itself",
             )
         started = time.perf_counter()
         tick = poll(self.connection, self.seen, has_views=self.definitions.has_views)
@@ -163,10 +202,21 @@ class Dispatcher:
         self._is_draining = tick.is_draining
         self._check_installation(tick)
         self.engine.notice_generation(tick.cache_generation)
-        self.wakeups.touched(tick.touched)
+        self.wakeups.note_writes(tick.touched)
         self._redefine(tick)
         self._state.apply_tick(tick)
+        self._refuse_blocked(tick)
+        if tick.has_comparisons:
+            self.on_comparisons()
+        if tick.has_previews:
+            self.on_previews()
         self.vitals.note_tick((time.perf_counter() - started) * 1000)
+
+    def _refuse_blocked(self, tick: Tick) -> None:
+        """Answer requests for tables that no refresh will start for."""
+        blocked = tick.requested if tick.is_draining else self._state.blocked(tick.requested)
+        if blocked:
+            refuse_blocked(self.connection, blocked)
 
     def _check_installation(self, tick: Tick) -> None:
         """Raise if this is another server, whose transaction ids may differ, or a copy of the database."""
@@ -175,8 +225,8 @@ class Dispatcher:
         assert tick.installation is not None
         self.engine.has_moved(tick.installation)
         raise ConnectionFailed(
-            "the address leads to another server now, or to a promoted standby",
-            hint="the sidecar starts over",
+            "the address now leads to another server, or to a promoted standby",
+            hint="the sidecar reconnects by itself",
         )
 
     def _read_inbox(self) -> None:
@@ -204,12 +254,13 @@ class Dispatcher:
         alert(self.connection, "spark_lost" if change.lost else "spark_returned", message=change.text)
         name, now = RelationName("", ""), datetime.now(UTC)
         if change.lost is not None:
-            self.on_event(RefreshEvent(name, now, error=change.lost))
+            self.on_event(RefreshEvent(name, now, error=change.lost, subject="Spark"))
         else:
-            self.on_event(RefreshEvent(name, now, note=change.text))
+            note, seconds = change.text, change.seconds
+            self.on_event(RefreshEvent(name, now, note=note, subject="Spark", seconds=seconds))
 
     def _finish(self, done: UnitResult) -> None:
-        self._initiated_by.pop(done.unit, None)
+        self._submitted.pop(done.unit, None)
         for table in done.unit.tables:
             definition = self.definitions.tables.get(table)
             if definition is not None and definition.name in done.milliseconds:
@@ -233,9 +284,17 @@ class Dispatcher:
                 continue
             self._state.running.update(unit.tables)
             is_asked = any(map(self._state.is_requested, unit.tables))
-            self._initiated_by[unit] = "manual" if is_asked else "scheduler"
+            self._submitted[unit] = _Submitted("manual" if is_asked else "scheduler")
             submitted.append((unit, group_urgency(self._state.candidates(unit.tables), now)))
         self._workers.submit(submitted)
+
+    def _note_loading(self) -> None:
+        state, definitions = self._state, self.definitions.tables
+        self.loading = {
+            table: definitions[table].name
+            for table in sorted(state.running)
+            if table in definitions and table in state.states and state.states[table].owes_load
+        }
 
     def _waits_for_spark(self, unit: Unit) -> bool:
         """Whether a unit needs Spark while there is none, or while its tables must not use it."""
@@ -247,27 +306,37 @@ class Dispatcher:
         )
 
     def _slow(self, tables: tuple[StreamTableId, ...]) -> set[StreamTableId]:
-        """Those that load all of their rows, or whose last refresh took long."""
-        states = self._state.states
+        """Those that load all of their rows, whose last refresh took long, or that wait for Spark."""
+        states, has_spark = self._state.states, self.engine.supply.why_waiting is None
         return {
             table
             for table in tables
-            if not states[table].is_populated
-            or states[table].needs_reinit
+            if states[table].owes_load
             or self._milliseconds.get(table, 0.0) >= SLOW_MILLISECONDS
+            or (not has_spark and self.engine.needs_spark(table))
         }
 
     def _work(self, unit: Unit) -> None:
         """Run in a thread of the worker pool."""
         try:
-            by = self._initiated_by.get(unit, "scheduler")
-            self.report(refresh_unit(self.engine, unit, by, self.on_event, self.vitals, self.max_errors))
+            found = self._submitted.get(unit) or _Submitted("scheduler")
+            self.report(
+                refresh_unit(
+                    self.engine,
+                    unit,
+                    found.initiated_by,
+                    self.on_event,
+                    self.vitals,
+                    self.max_errors,
+                    found.at,
+                )
+            )
         except (ConnectionFailed, CopiedDatabase, NotInstalled) as refusal:
             self.report(refusal)
         except Exception as error:
             # the loop must know, or these tables would count as running for ever
             broken = ConnectionFailed(
-                f"a worker failed: {type(error).__name__}: {error}", hint="the sidecar starts over"
+                f"a worker failed: {type(error).__name__}: {error}", hint="the sidecar reconnects by itself"
             )
             broken.__cause__ = error
             self.report(broken)
@@ -289,10 +358,10 @@ class Dispatcher:
         try:
             with self.engine.connection() as connection:
                 present, states = load_definitions(connection, sorted(ids))
-            self.report(Redefined(known.replaced(ids, present), {i: states.get(i) for i in ids}))
+            self.report(Redefined(known.with_changes(ids, present), {i: states.get(i) for i in ids}))
         except (DatabaseError, PgTrickleError) as error:
             self.report(
                 ConnectionFailed(
-                    f"definitions cannot be read: {str(error).strip()}", hint="it is tried again"
+                    f"definitions cannot be read: {str(error).strip()}", hint="the sidecar tries again"
                 )
             )

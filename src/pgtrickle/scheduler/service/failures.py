@@ -6,14 +6,20 @@ from datetime import datetime
 
 from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.catalog.repairs import Cause
+from pgtrickle.catalog.requests import answer_refused
 from pgtrickle.model.errors import Diverged, RightLost, SourceChanged, UnsupportedQuery
+from pgtrickle.model.hints import Interface
 from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS
-from pgtrickle.model.stream_table import Action
+from pgtrickle.model.stream_table import Action, StreamTable
 from pgtrickle.postgres.connection import Connection
-from pgtrickle.refresh.announcing import announce_failed
-from pgtrickle.refresh.diverging import note_divergence
-from pgtrickle.refresh.story import Failure
+from pgtrickle.refresh.divergence import note_divergence
+from pgtrickle.refresh.outcome import Failure, announce_failed
 from pgtrickle.scheduler.policy.backoff import retry_delays
+
+
+def attempted_action(table: StreamTable) -> Action:
+    """What a refresh that failed was for: it failed before it could say."""
+    return Action(table.effective_mode.value) if table.effective_mode else Action.REINITIALIZE
 
 
 def note_failure(
@@ -25,20 +31,24 @@ def note_failure(
 ) -> None:
     """Record a failure in a transaction of its own; `max_errors` in a row suspend the stream table."""
     table, error = failure.table, failure.error
+    answer_refused(connection, (table.id,), error)
     if isinstance(error, Diverged) and not table.repairs_itself:
         with connection.transaction():
             note_divergence(connection, table, error, Cause.DIVERGED, initiated_by)
-        mark_error(connection, table.id, str(error), initiated_by=initiated_by)
+        mark_error(
+            connection, table.id, error.text_for(Interface.SQL), started_at=started, initiated_by=initiated_by
+        )
     elif isinstance(error, (SourceChanged, UnsupportedQuery, RightLost)):
         # a retry cannot help; changing the query or the source can
-        mark_error(connection, table.id, str(error), initiated_by=initiated_by)
+        mark_error(
+            connection, table.id, error.text_for(Interface.SQL), started_at=started, initiated_by=initiated_by
+        )
     else:
-        action = Action(table.effective_mode.value) if table.effective_mode else Action.REINITIALIZE
         record_failure(
             connection,
             table.id,
-            str(error),
-            action=action,
+            error.text_for(Interface.SQL),
+            action=attempted_action(table),
             started_at=started,
             initiated_by=initiated_by,
             delays=retry_delays(max_errors),

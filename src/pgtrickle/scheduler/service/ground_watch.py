@@ -86,6 +86,6 @@ class GroundWatch:
         except (DatabaseError, PgTrickleError) as error:
             self.dispatcher.report(
                 ConnectionFailed(
-                    f"watching the ground failed: {str(error).strip()}", hint="it is tried again"
+                    f"watching the ground failed: {str(error).strip()}", hint="the sidecar tries again"
                 )
             )

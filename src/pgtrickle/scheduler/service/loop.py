@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,14 +15,19 @@ from pgtrickle.model.names import RelationName
 from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS, WORKER_POOL_SIZE
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.scheduler.service.comparisons import Comparisons
 from pgtrickle.scheduler.service.dispatcher import Dispatcher
 from pgtrickle.scheduler.service.ground_watch import GroundWatch
 from pgtrickle.scheduler.service.listener import Listener
+from pgtrickle.scheduler.service.load_watch import LoadWatch
 from pgtrickle.scheduler.service.maintenance import Maintenance
-from pgtrickle.scheduler.service.unit_refresh import RefreshEvent
+from pgtrickle.scheduler.service.outages import Outage
+from pgtrickle.scheduler.service.previews import Previews
+from pgtrickle.scheduler.service.threshold_alerts import AlertLimits
+from pgtrickle.scheduler.service.unit_refresh import EventKind, RefreshEvent
 from pgtrickle.scheduler.service.vitals import Vitals
 
-__all__ = ["POLL_SECONDS", "Loop", "RefreshEvent"]
+__all__ = ["POLL_SECONDS", "EventKind", "Loop", "RefreshEvent"]
 
 POLL_SECONDS = 0.1
 """How long a change waits for the next poll if no notification wakes the sidecar."""
@@ -39,8 +45,12 @@ class Loop:
     max_errors: int = MAX_CONSECUTIVE_ERRORS.default
     worker_pool_size: int = WORKER_POOL_SIZE.default
     listen_dsn: str | None = None
+    alert_limits: AlertLimits = field(default_factory=AlertLimits)
     wake: threading.Event = field(default_factory=threading.Event)
     vitals: Vitals = field(default_factory=Vitals)
+    outage: Outage = field(default_factory=Outage, init=False)
+    current: Dispatcher | None = field(default=None, init=False)
+    """The dispatcher of now, or of before an outage; other threads read from it what it knows."""
 
     def serve(self, stop: threading.Event) -> None:
         """Poll until stopped; raises in a copy of a database, and beside a catalog of another version."""
@@ -49,8 +59,7 @@ class Loop:
                 with self.dispatcher() as dispatcher:
                     self._run(dispatcher, stop)
             except (ConnectionFailed, DatabaseError) as error:
-                lost = error if isinstance(error, ConnectionFailed) else _lost(error)
-                self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), error=lost))
+                self._note_outage(error if isinstance(error, ConnectionFailed) else _lost(error))
                 stop.wait(RECONNECT_SECONDS)
 
     @contextmanager
@@ -69,15 +78,25 @@ class Loop:
                 self.max_errors,
                 self.wake,
             )
+            self.current = dispatcher
             stack.callback(dispatcher.close)
             if dsn := self._listening_address():
                 stack.enter_context(_listener(dsn, self.wake, dispatcher))
-            maintenance = Maintenance(dispatcher)
+            comparisons = Comparisons(self.engine, self.vitals.id)
+            stack.callback(comparisons.close)
+            dispatcher.on_comparisons = comparisons.wake
+            previews = Previews(self.engine, self.vitals.id)
+            stack.callback(previews.close)
+            dispatcher.on_previews = previews.wake
+            maintenance = Maintenance(dispatcher, self.alert_limits)
             maintenance.start()
             stack.callback(maintenance.close)
             watch = GroundWatch(dispatcher)
             watch.start()
             stack.callback(watch.close)
+            loads = LoadWatch(dispatcher)
+            loads.start()
+            stack.callback(loads.close)
             yield dispatcher
 
     def _listening_address(self) -> str | None:
@@ -86,8 +105,21 @@ class Loop:
             return self.listen_dsn
         return None if self.engine.pool.is_pooled else self.engine.dsn
 
+    def _note_outage(self, error: ConnectionFailed) -> None:
+        """Report that the database cannot be reached, once until it can be reached again."""
+        if self.outage.begin(time.monotonic()):
+            self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), error=error))
+
+    def _note_connected(self) -> None:
+        """Report the end of an outage."""
+        took = self.outage.end(time.monotonic())
+        if took is not None:
+            note = f"connected again after {took:.1f} s"
+            self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), note=note, seconds=took))
+
     def _run(self, dispatcher: Dispatcher, stop: threading.Event) -> None:
         dispatcher.tick()
+        self._note_connected()
         while not stop.is_set():
             was_woken = self.wake.wait(dispatcher.seconds_to_timer(POLL_SECONDS))
             self.wake.clear()
@@ -96,6 +128,7 @@ class Loop:
                 # the wake-up may have announced a change
                 stop.wait(MIN_PAUSE_SECONDS - dispatcher.seconds_since_poll())
             dispatcher.tick()
+            self._note_connected()
 
 
 def _listener(dsn: str, wake: threading.Event, dispatcher: Dispatcher) -> Listener:
@@ -106,6 +139,8 @@ def _listener(dsn: str, wake: threading.Event, dispatcher: Dispatcher) -> Listen
 
 
 def _lost(error: DatabaseError) -> ConnectionFailed:
-    lost = ConnectionFailed(f"polling the database failed: {str(error).strip()}", hint="it is tried again")
+    lost = ConnectionFailed(
+        f"polling the database failed: {str(error).strip()}", hint="the sidecar tries again"
+    )
     lost.__cause__ = error
     return lost

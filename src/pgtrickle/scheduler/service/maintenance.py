@@ -19,12 +19,15 @@ from pgtrickle.scheduler.service.maintenance_tasks import (
     rotate_buffers,
     tidy,
 )
-from pgtrickle.scheduler.service.pending_changes import pending
+from pgtrickle.scheduler.service.pending_changes import pending_tables
+from pgtrickle.scheduler.service.threshold_alerts import AlertLimits, note_buffer_sizes, note_stale_tables
 from pgtrickle.scheduler.service.vitals import publish, withdraw
 
 STEP_SECONDS = 0.5
 ROTATE_SECONDS = 2.0
 TIDY_SECONDS = 30.0
+ALERT_SECONDS = 5.0
+"""The shortest time between two checks of what an alert is sent for when it passes a limit."""
 GAP_SECONDS = 2.0
 """The shortest time between two searches for gaps in capture."""
 CHECK_SECONDS = 60.0
@@ -36,9 +39,11 @@ class Maintenance:
     """Maintains a database while the dispatcher lives."""
 
     dispatcher: Dispatcher
+    limits: AlertLimits = field(default_factory=AlertLimits)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _gap_pause: float = GAP_SECONDS
+    _alert_pause: float = ALERT_SECONDS
     _last: dict[str, float] = field(default_factory=dict)
     _unrotated: set[RelationId] = field(default_factory=set)
     _snapshots: deque[tuple[float, Frontier]] = field(default_factory=deque)
@@ -57,6 +62,9 @@ class Maintenance:
 
     def _serve(self) -> None:
         try:
+            with suppress(Busy), self.dispatcher.engine.pool.autocommitting() as connection:
+                # users see at once that the database is served
+                self._publish(connection)
             while not self._stop.wait(STEP_SECONDS):
                 with suppress(Busy), self.dispatcher.engine.pool.autocommitting() as connection:
                     self.step(connection)
@@ -64,7 +72,7 @@ class Maintenance:
                 withdraw(connection, self.dispatcher.vitals)
         except (DatabaseError, PgTrickleError) as error:
             self.dispatcher.report(
-                ConnectionFailed(f"maintenance failed: {str(error).strip()}", hint="it is tried again")
+                ConnectionFailed(f"maintenance failed: {str(error).strip()}", hint="the sidecar tries again")
             )
 
     def step(self, connection: Connection) -> None:
@@ -84,10 +92,15 @@ class Maintenance:
             repair_captures(connection)
             # checking thousands of sources takes a while, so the pause grows with it
             self._gap_pause = max(GAP_SECONDS, 20 * (time.monotonic() - started))
+        if self._has_come("alerts", self._alert_pause):
+            started = time.monotonic()
+            note_buffer_sizes(connection, self.limits)
+            note_stale_tables(connection, self.dispatcher.definitions, self.limits)
+            self._alert_pause = max(ALERT_SECONDS, 20 * (time.monotonic() - started))
         if self._has_come("tidy", TIDY_SECONDS):
             tidy(connection)
         if self._has_come("check", CHECK_SECONDS):
-            self.dispatcher.report(Behind(*pending(connection, self.dispatcher.definitions)))
+            self.dispatcher.report(Behind(*pending_tables(connection, self.dispatcher.definitions)))
 
     def _publish(self, connection: Connection) -> None:
         engine = self.dispatcher.engine
@@ -96,6 +109,7 @@ class Maintenance:
             "behind": self.dispatcher.behind(),
             **engine.cache_counters(),
             "waits_for_spark": waits,
+            "loading": self.dispatcher.loads,
             "in_place": engine.supply.in_place,
             "temp_files": engine.pool.temp_files.value if engine.pool.temp_files else None,
         }

@@ -7,8 +7,10 @@ from contextlib import suppress
 
 from pgtrickle.capture.repair import capture_gaps, repair, retry_capture, waiting_sources
 from pgtrickle.capture.rotate import release_unused, rotate, sources_to_rotate
+from pgtrickle.catalog.alerts import prune_alerts
 from pgtrickle.catalog.compiled import prune_compiled
 from pgtrickle.catalog.dependencies import forget_dropped
+from pgtrickle.catalog.feeds import prune_feeds
 from pgtrickle.catalog.outcomes import prune_history
 from pgtrickle.catalog.repairs import prune_repairs
 from pgtrickle.model.errors import PgTrickleError
@@ -30,9 +32,11 @@ def tidy(connection: Connection) -> None:
     forget_dropped(connection)
     release_unused(connection)
     connection.execute("select pgtrickle_internal.note_counter()")
+    prune_feeds(connection)
     with connection.transaction():
         prune_history(connection)
         prune_repairs(connection)
+        prune_alerts(connection)
         prune_compiled(connection, code_version())
 
 

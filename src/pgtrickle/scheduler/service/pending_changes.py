@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pgtrickle.changes.window import buffers
+from pgtrickle.changes.source_window import buffers
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId, StreamTableId
@@ -13,11 +13,13 @@ TOGETHER = 50
 """Sources per statement, which holds a lock on the buffers of each."""
 
 
-def pending(connection: Connection, definitions: Definitions) -> tuple[frozenset[StreamTableId], Frontier]:
+def pending_tables(
+    connection: Connection, definitions: Definitions
+) -> tuple[frozenset[StreamTableId], Frontier]:
     """The stream tables with unseen changes up to the returned snapshot; needs autocommit."""
     row = connection.execute("select pg_current_snapshot()::text").fetchone()
     assert row is not None
-    captured = _captured(connection, definitions)
+    captured = _captured_sources(connection, definitions)
     parts = [
         _has_changes(buffer, "upstream_frontier" if source in definitions.relations else "frontier", readers)
         for source, readers in definitions.readers.items()
@@ -31,7 +33,7 @@ def pending(connection: Connection, definitions: Definitions) -> tuple[frozenset
     return frozenset(found), Frontier.parse(row[0])
 
 
-def _captured(connection: Connection, definitions: Definitions) -> set[RelationId]:
+def _captured_sources(connection: Connection, definitions: Definitions) -> set[RelationId]:
     """The sources that have both buffers; others still wait for them, or have lost them."""
     rows = connection.execute(
         "select s.id from unnest(%s::bigint[]) s(id), format('pgtrickle_changes.changes_%%s', s.id) b(name)"

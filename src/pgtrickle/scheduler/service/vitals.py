@@ -29,6 +29,7 @@ class Vitals:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _counts: Counter[str] = field(default_factory=Counter)
     _tick_ms: float = 0.0
+    _all_ticks_ms: float = 0.0
     _slowest_tick_ms: float = 0.0
 
     def note_tick(self, milliseconds: float) -> None:
@@ -37,6 +38,7 @@ class Vitals:
             self._counts["ticks"] += 1
             is_first = self._counts["ticks"] == 1
             self._tick_ms += (milliseconds - self._tick_ms) * (1.0 if is_first else _WEIGHT)
+            self._all_ticks_ms += milliseconds
             self._slowest_tick_ms = max(self._slowest_tick_ms, milliseconds)
 
     def note_refresh(self, action: Action) -> None:
@@ -57,6 +59,7 @@ class Vitals:
                 **self._counts,
                 "tick_ms": round(self._tick_ms, 3),
                 "slowest_tick_ms": round(self._slowest_tick_ms, 3),
+                "all_ticks_ms": round(self._all_ticks_ms, 3),
             }
 
 
@@ -87,5 +90,5 @@ def publish(
 
 
 def withdraw(connection: Connection, vitals: Vitals) -> None:
-    """Remove this sidecar from the catalog."""
-    connection.execute("delete from pgtrickle.pgt_sidecars where sidecar_id = %s", (vitals.id,))
+    """Remove this sidecar from the catalog, and note when it was there."""
+    connection.execute(load("pgtrickle.scheduler.service", "sql/withdraw.sql"), {"id": vitals.id})

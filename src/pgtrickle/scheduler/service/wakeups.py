@@ -30,7 +30,7 @@ class Wakeups:
     _armed: set[int] = field(default_factory=set)
     _can_be_woken: bool = False
 
-    def touched(self, sources: Iterable[RelationId], now: float | None = None) -> None:
+    def note_writes(self, sources: Iterable[RelationId], now: float | None = None) -> None:
         """Note that these were written."""
         clock = time.monotonic() if now is None else now
         with self._lock:

@@ -3,6 +3,13 @@
 -- whether any stream table reads a materialized view, of whose refreshes nobody tells us.
 -- The transactions that touched a source are told one by one, so that who has followed them is left alone.
 -- Locks: nothing.
+-- A lock is seen before its transaction commits, which is what it is for.
+with locks as materialized (
+    select l.classid, l.objid::bigint as pgt_id from pg_locks l
+    where l.locktype = 'advisory' and l.objsubid = 2
+        and l.classid in (pgtrickle_internal.refresh_lock()::oid, pgtrickle_internal.preview_lock()::oid)
+        and l.database = (select oid from pg_database where datname = current_database())
+)
 select clock_timestamp() as now, pg_current_snapshot()::text as snapshot,
     array(
         select distinct g.pgt_id from pgtrickle.pgt_generation g
@@ -12,22 +19,27 @@ select clock_timestamp() as now, pg_current_snapshot()::text as snapshot,
         select jsonb_object_agg(t.source, t.xids) from (
             select t.source, array_agg(distinct t.xid::text) as xids
             from (
-                select * from pgtrickle_changes.touched_0
+                select xid, source from pgtrickle_changes.touched_0
                 union all
-                select * from pgtrickle_changes.touched_1
+                select xid, source from pgtrickle_changes.touched_1
             ) t
             where t.xid >= pg_snapshot_xmin(p.seen) and not pg_visible_in_snapshot(t.xid, p.seen)
             group by t.source
         ) t
     ), '{}') as touched,
     array(
-        select r.pgt_id from pgtrickle.pgt_refresh_requests r where r.answered_at is null
+        select r.pgt_id from pgtrickle.pgt_refresh_requests r where r.answered_at is null and r.kind = 'refresh'
         union
-        -- a lock is seen before its transaction commits, which is what it is for
-        select l.objid::bigint from pg_locks l
-        where l.locktype = 'advisory' and l.classid = pgtrickle_internal.refresh_lock()::oid and l.objsubid = 2
-            and l.database = (select oid from pg_database where datname = current_database())
+        select l.pgt_id from locks l where l.classid = pgtrickle_internal.refresh_lock()::oid
     ) as requested,
+    exists (
+        select from pgtrickle.pgt_refresh_requests r
+        where r.answered_at is null and r.kind = 'verify' and not pgtrickle_internal.is_alive(r.taken_by)
+    ) as has_comparisons,
+    exists (select from locks l where l.classid = pgtrickle_internal.preview_lock()::oid) or exists (
+        select from pgtrickle.pgt_refresh_requests r
+        where r.answered_at is null and r.kind = 'preview' and not pgtrickle_internal.is_alive(r.taken_by)
+    ) as has_previews,
     array(
         select d.pgt_id from pgtrickle.pgt_dependencies d
         join pgtrickle.pgt_sources s on s.source_relid = d.source_relid
