@@ -12,7 +12,7 @@ def test_a_source_that_stays_locked_lets_the_stream_table_wait_for_its_triggers(
     source("orders(id int primary key)")
     connect(APP).execute("insert into orders values (1)")
     (notice,) = define.create(database.dsn(APP), "copy", QUERY, {})
-    assert notice.startswith("stream table public.copy waits for its triggers on public.orders")
+    assert notice.startswith("stream table public.copy is waiting for triggers on public.orders")
 
 
 def test_a_source_that_is_free_gives_no_notice(database, source):

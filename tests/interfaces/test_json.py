@@ -10,13 +10,16 @@ STANDING = {
     "name", "owner", "query", "sources", "schedule", "tier", "refresh_mode", "effective_refresh_mode",
     "downgrade_reason", "status", "is_populated", "data_timestamp", "staleness_seconds", "pending_changes",
     "last_refresh_at", "last_action", "last_milliseconds", "consecutive_errors", "last_error", "retry_at",
-    "waits", "refresh_timeout", "on_divergence", "repairs", "last_repair_at",
+    "waits", "refresh_timeout", "on_divergence", "repairs", "last_repair_at", "keep_changes",
 }  # fmt: skip
 PAST_REFRESH = {
     "refresh_id", "name", "action", "status", "started_at", "rows_inserted", "rows_deleted", "milliseconds",
-    "reason", "error", "initiated_by",
+    "reason", "error", "initiated_by", "read_ms", "compute_ms", "apply_ms",
 }  # fmt: skip
-OUTCOME = {"name", "action", "rows_inserted", "rows_deleted", "milliseconds", "reason"}
+OUTCOME = {
+    "name", "action", "rows_inserted", "rows_deleted", "milliseconds", "reason", "read_ms", "compute_ms",
+    "apply_ms", "wait_ms", "commit_ms",
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_a_size_has_a_unit_or_is_in_bytes(text, size):
 
 @pytest.mark.parametrize("text", ["much", "-1", "0", "500kB", "1.5GB", "2 GB of it"])
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(CommandRefused, match="memory_limit is") as refusal:
+    with pytest.raises(CommandRefused, match="memory_limit cannot be") as refusal:
         MEMORY_LIMIT.value(text)
     assert "a size of at least 1 MB" in (refusal.value.hint or "")
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from pgtrickle.model.names import RelationName
 
 NAMES = ["Sales", 'x"; drop table orders; --', "två ord", "select", "%s", "[bold]", "a.b", "{}"]
 
 
+@pytest.mark.slow
 def test_a_stream_table_may_have_any_name(cli, source, app):
     source("orders(id int primary key)", rows=[(1,)])
     for name in (RelationName("public", name) for name in NAMES):

@@ -25,6 +25,7 @@ def test_a_stream_table_is_created_and_altered_with_pooler_compatibility(cli, so
     assert admin.execute(mode, ("b",)).fetchone() == (True,)
 
 
+@pytest.mark.spark
 def test_a_sidecar_with_too_few_connections_does_not_start(cli):
     answer = cli("run", "--max-connections", "2", role=TRICKLE)
     assert answer.exit_code == 2
@@ -32,6 +33,7 @@ def test_a_sidecar_with_too_few_connections_does_not_start(cli):
     assert "at least 5 connections" in answer.err
 
 
+@pytest.mark.spark
 def test_the_environment_says_it_where_nobody_else_does(cli, monkeypatch):
     monkeypatch.setenv("PGTRICKLE_MAX_CONNECTIONS", "3")
     assert "3 connections are too few" in cli("run", role=TRICKLE).err
@@ -49,5 +51,5 @@ def test_python_takes_both_as_arguments_or_from_the_environment(database, monkey
         assert (trickle.engine.pool.most, trickle.engine.pooling) == (8, Pooling.NO)
     with pytest.raises(TooFewConnections):
         pgtrickle.connect(dsn, max_connections=4)
-    with pytest.raises(CommandRefused, match="pooler is 'perhaps'"):
+    with pytest.raises(CommandRefused, match="pooler cannot be 'perhaps'"):
         pgtrickle.connect(dsn, pooler="perhaps")

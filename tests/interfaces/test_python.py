@@ -39,7 +39,7 @@ QUERY = "select region, sum(amount) as total from orders group by region"
 
 def test_a_stream_table_from_creation_to_drop(trickle, orders, admin):
     assert trickle.install()
-    trickle.create_stream_table("sales", QUERY, schedule="1s", refresh_mode="AUTO")
+    trickle.create("sales", QUERY, schedule="1s", refresh_mode="AUTO")
     loaded = trickle.refresh("sales")
     assert (loaded.action, loaded.rows_inserted) == (Action.REINITIALIZE, 2)
     orders.change("delete from orders where id = 2", "insert into orders values (3, 'north', 1)")
@@ -53,18 +53,18 @@ def test_a_stream_table_from_creation_to_drop(trickle, orders, admin):
     assert [past.action for past in trickle.history("sales")] == [Action.DIFFERENTIAL, Action.REINITIALIZE]
     assert [table.rows for table in trickle.verify("sales")] == [1]
     assert trickle.status("sales").status is Status.ACTIVE
-    trickle.drop_stream_table("sales")
+    trickle.drop("sales")
     assert trickle.list() == []
 
 
 def test_refreshes_wait_for_gates_and_draining(trickle, orders, admin):
     admin.execute("grant insert on orders to trickle")
-    trickle.create_stream_table("sales", QUERY)
-    assert trickle.gate_source("orders") == ["public.sales"]
+    trickle.create("sales", QUERY)
+    assert trickle.gate("orders") == ["public.sales"]
     with pytest.raises(SourceGated):
         trickle.refresh("sales")
-    trickle.ungate_source("orders")
-    trickle.drain(timeout_seconds=5)
+    trickle.ungate("orders")
+    trickle.drain(timeout=5)
     with pytest.raises(Drained):
         trickle.refresh("sales")
     trickle.undrain()
@@ -72,26 +72,26 @@ def test_refreshes_wait_for_gates_and_draining(trickle, orders, admin):
 
 
 def test_what_is_altered_is_what_was_given(trickle, orders):
-    trickle.create_stream_table("sales", QUERY, schedule=None)
+    trickle.create("sales", QUERY, schedule=None)
     assert trickle.status("sales").schedule == "manual"
-    trickle.alter_stream_table("sales", schedule="5m")
+    trickle.alter("sales", schedule="5m")
     altered = trickle.status("sales")
     assert (altered.schedule, altered.refresh_mode) == ("5m", RefreshMode.AUTO)
-    trickle.alter_stream_table("sales", status="SUSPENDED")
+    trickle.alter("sales", status="SUSPENDED")
     assert trickle.status("sales").status is Status.SUSPENDED
-    trickle.resume_stream_table("sales")
+    trickle.resume("sales")
     assert trickle.status("sales").status is Status.INITIALIZING
 
 
 @pytest.mark.diverges
 def test_a_stream_table_that_was_tampered_with_is_found_out(trickle, orders, admin):
-    trickle.create_stream_table("sales", QUERY)
+    trickle.create("sales", QUERY)
     trickle.refresh("sales")
     # a superuser gets past the guard without leaving a trace
     admin.execute("set pgtrickle.applying = on; delete from sales where region = 'north'")
     with pytest.raises(Diverged, match="north"):
         trickle.verify("sales")
-    assert trickle.repair("sales") == ["public.sales will be computed anew; only the difference is written."]
+    assert trickle.repair("sales") == ["public.sales will be computed again; only the difference is written."]
     trickle.refresh("sales")
     trickle.verify("sales")
     assert trickle.status("sales").repairs == 1
@@ -101,13 +101,13 @@ def test_errors_have_their_class(trickle, orders):
     with pytest.raises(UnknownStreamTable):
         trickle.refresh("nope")
     with pytest.raises(CommandRefused, match="syntax error"):
-        trickle.create_stream_table("sales", "selec")
+        trickle.create("sales", "selec")
     with pytest.raises(ConnectionFailed):
         pgtrickle.connect("host=127.0.0.1 port=1 connect_timeout=2")
 
 
 def test_run_serves_schedules_until_it_is_stopped(trickle, orders, admin):
-    trickle.create_stream_table("sales", QUERY, schedule="calculated")
+    trickle.create("sales", QUERY, schedule="calculated")
     stop, seen = threading.Event(), []
 
     def note(event):
@@ -126,6 +126,9 @@ def test_run_serves_schedules_until_it_is_stopped(trickle, orders, admin):
     assert sorted(admin.execute("select * from sales").fetchall())[-1] == ("west", 7)
 
 
-def test_importing_the_package_imports_no_spark():
-    script = "import sys, pgtrickle; pgtrickle.connect; assert 'pyspark' not in sys.modules"
+def test_commands_that_a_sidecar_serves_import_no_spark_and_no_progress_bar():
+    script = (
+        "import sys, pgtrickle.interfaces.cli.refresh, pgtrickle.interfaces.cli.verify;"
+        " assert not {'pyspark', 'rich.progress', 'sqlglot', 'pyarrow'} & sys.modules.keys()"
+    )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.databases import TRICKLE
+from tests.fixtures.waiting import eventually
 
 
 @pytest.mark.slow
@@ -35,9 +37,10 @@ def test_the_sidecar_follows_until_sigterm_and_keeps_its_password(database, sour
     try:
         assert process.stdout is not None
         events = (json.loads(line) for line in process.stdout)
-        loaded = next(events)
+        # a load that takes long is reported by notes
+        loaded = next(event for event in events if event["action"])
         orders.change("insert into orders values (2, 5)")
-        followed = next(event for event in events if event["action"] != "NO_DATA")
+        followed = next(event for event in events if event["action"] not in (None, "NO_DATA"))
         rows = app.execute("select total from total").fetchall()
         titles = [_title(pid) for pid in _family(process.pid)]
         process.send_signal(signal.SIGTERM)
@@ -50,12 +53,46 @@ def test_the_sidecar_follows_until_sigterm_and_keeps_its_password(database, sour
     assert (followed["action"], followed["rows_inserted"], followed["error"]) == ("DIFFERENTIAL", 1, None)
     assert rows == [(15,)]
     assert process.returncode == 0
-    assert "small changes computed in place: yes" in err
+    assert "Warming up: Spark on local[*] is starting." in err
+    assert re.search(r"Ready after \d+\.\d s; small changes computed in place: yes\.", err)
+    assert not re.search("incubator|WARN|log4j|Traceback", err)
     assert "connected directly, with at most 10 connections" in err
-    assert err.splitlines()[-1] == "Stopped."
+    assert json.loads(err.splitlines()[-1])["message"] == "Stopped."
     assert any("java" in title for title in titles)
     assert [title for title in titles if database.server.password in title] == []
     assert database.server.password not in err
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_ctrl_c_during_the_start_ends_quietly_and_leaves_nothing(database, tmp_path):
+    command = [sys.executable, "-m", "pgtrickle.interfaces.cli", "run", "--dsn", database.dsn(TRICKLE)]
+    environment = os.environ | {"TMPDIR": str(tmp_path), "PGTRICKLE_CACHE_DIR": "off"}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        eventually(lambda: any("SparkSubmit" in _title(pid) for pid in _family(process.pid)[1:]), seconds=120)
+        started = _family(process.pid)[1:]
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert not re.search("incubator|WARN|log4j|Traceback|Exception", err)
+    assert len(err.splitlines()) <= 3
+    eventually(lambda: not any("SparkSubmit" in _title(pid) for pid in started))
+    assert list(tmp_path.glob("pgtrickle-spark-*")) == []
+
+
+def test_a_role_that_may_not_serve_is_told_before_spark_starts(cli, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("pgtrickle.pipeline.session.open_spark", refuse)
+    answer = cli("run", role="app")
+    assert answer.exit_code == 2
+    assert "belongs to the role trickle" in answer.err
+    assert len(answer.err.splitlines()) == 1
 
 
 def _family(pid: int) -> list[int]:

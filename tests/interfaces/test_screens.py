@@ -18,18 +18,19 @@ def test_the_first_screens_say_what_to_do_next(cli):
     nothing = 'No stream tables yet. Create one: pgtrickle create NAME --query "select …"\n'
     assert cli("list").out == nothing
     assert cli("status").out == nothing
-    assert cli("install", role="trickle").out.endswith("and pgtrickle run.\n")
+    assert cli("install", role="trickle").out.endswith("then `pgtrickle run`.\n")
 
 
 @pytest.mark.usefixtures("orders")
 def test_a_new_stream_table_says_how_it_gets_its_rows(cli):
     assert cli("create", "sales", "-q", QUERY).out == (
-        "Created stream table public.sales, empty so far.\n"
-        "A running `pgtrickle run` loads and follows it; `pgtrickle refresh` loads it now.\n"
+        "Created stream table public.sales. It is empty so far.\n"
+        "A running sidecar (`pgtrickle run`) loads it; `pgtrickle refresh public.sales` loads it now.\n"
     )
     assert _words(cli("list").out) == [
         "stream table status schedule mode reads owner",
-        "public.sales INITIALIZING calculated AUTO → not yet known public.orders app",
+        "public.sales INITIALIZING calculated AUTO public.orders app",
+        "No sidecar serves this database; none has been seen yet. Start one with `pgtrickle run`",
     ]
     assert cli("history", "sales").out.startswith("Not refreshed yet.")
 

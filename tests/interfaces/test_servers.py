@@ -46,14 +46,14 @@ def test_without_an_address_the_ways_to_give_one_are_told(cli, monkeypatch):
     monkeypatch.setenv("PGHOST", "127.0.0.1")
     monkeypatch.setenv("PGPORT", str(free_port()))
     answer = cli("list", dsn="")
-    assert (answer.exit_code, "--dsn, PGTRICKLE_DSN" in answer.err) == (3, True)
+    assert (answer.exit_code, "--dsn (PGTRICKLE_DSN)" in answer.err) == (3, True)
 
 
 def test_a_database_without_pgtrickle(cli, database):
     answer = cli("list", dsn=database.server.dsn("postgres"))
     assert answer.exit_code == 3
     assert answer.err == (
-        "error PGT-C004: pgtrickle is not installed in this database. Hint: run: pgtrickle install\n"
+        "error PGT-C004: pgtrickle is not installed in this database. Hint: run `pgtrickle install`.\n"
     )
 
 
@@ -69,7 +69,7 @@ def test_a_standby_is_refused_but_may_be_looked_at(cli, own_server, pg_version):
     assert cli("install", dsn=own_server.dsn()).exit_code == 0
     with _standby_of(own_server, binaries(pg_version)) as standby:
         answer = cli("install", dsn=standby.dsn())
-        assert answer.err == "error PGT-C003: the server is a standby. Hint: connect to the primary\n"
+        assert answer.err == "error PGT-C003: the server is a standby. Hint: connect to the primary.\n"
         assert cli("create", "new", "-q", "select 1 as a", dsn=standby.dsn()).exit_code == 3
         assert cli("list", dsn=standby.dsn()).exit_code == 0
 

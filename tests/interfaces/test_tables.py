@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 import pgtrickle
-from pgtrickle.interfaces.cli.application import _application
+from pgtrickle.interfaces.cli.application import application
 from pgtrickle.interfaces.ddl import options as ddl
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.interfaces.reference import configuration_page
@@ -22,7 +22,12 @@ from pgtrickle.plan.limits import QueryLimits
 from tests.fixtures.databases import TRICKLE
 
 SOURCE = Path(pgtrickle.__file__).parent
-CREATING = ("create_stream_table", "create_stream_table_if_not_exists", "create_or_replace_stream_table")
+CREATING = (
+    "create_stream_table",
+    "create_stream_table_if_not_exists",
+    "create_or_replace_stream_table",
+    "create_stream_table_and_wait",
+)
 
 
 def test_every_setting_is_a_field_with_the_same_default():
@@ -65,13 +70,13 @@ def test_only_the_table_reads_variables_of_ours():
     readers = [
         str(file.relative_to(SOURCE))
         for file in SOURCE.rglob("*.py")
-        if re.search(r"[\"']PGTRICKLE_", file.read_text()) and file.name != "settings.py"
+        if re.search(r"[\"']PGTRICKLE_", file.read_text()) and file.name != "setting.py"
     ]
     assert readers == []
 
 
 def test_the_command_line_has_every_setting():
-    command = typer.main.get_command(_application())
+    command = typer.main.get_command(application())
     found = {
         option: parameter.envvar
         for sub in command.commands.values()  # type: ignore[attr-defined]
@@ -93,7 +98,10 @@ def test_the_sql_functions_that_create_take_the_options_of_the_table(connection,
         option.name: str(option.default).lower() if isinstance(option.default, bool) else option.default
         for option in ON_CREATE
     }
-    assert _sql_options(connection, function) == expected
+    found = _sql_options(connection, function)
+    # the procedure also takes how long to wait
+    found.pop("timeout", None)
+    assert found == expected
 
 
 def test_the_sql_function_that_alters_takes_the_options_of_the_table(connection):
@@ -112,7 +120,7 @@ def test_python_takes_the_options_of_the_table():
 def test_statements_and_the_command_line_take_the_options_of_the_table():
     assert list(ddl.CREATE) == [option.name for option in ON_CREATE]
     assert list(ddl.ALTER) == [option.name for option in ON_ALTER]
-    commands = typer.main.get_command(_application()).commands  # type: ignore[attr-defined]
+    commands = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
     for name, options in (("create", ON_CREATE), ("alter", ON_ALTER)):
         flags = {option for parameter in commands[name].params for option in parameter.opts}
         assert {option.cli_flag.partition("/")[0] for option in options} <= flags
@@ -126,7 +134,7 @@ def _sql_options(connection, function: str) -> dict[str, str | None]:
         (function,),
     ).fetchone()
     found: dict[str, str | None] = {}
-    for argument in text.split(", "):
+    for argument in text.replace("IN ", "").split(", "):
         name, _, default = argument.partition(" DEFAULT ")
         value = re.sub(r"'(.*)'::.*", r"\1", default)
         found[name.split()[0]] = None if value.startswith("NULL") else value

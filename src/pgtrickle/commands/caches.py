@@ -7,10 +7,11 @@ from datetime import datetime
 
 from pgtrickle.catalog import compiled
 from pgtrickle.commands.connections import open_installed
+from pgtrickle.model.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class CachedQueries:
+@dataclass(frozen=True, slots=True, repr=False)
+class CachedQueries(Record):
     """The compiled queries in the catalog for one version of the code."""
 
     code_version: str

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
-from pgtrickle.catalog.install import check_installed
+from pgtrickle.catalog.install import check_installed, rights_of_owner_missing
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, UnknownStreamTable
+from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import (
     Connection,
     DatabaseError,
     connect,
     connect_as_author,
     login_search_path,
-    to_refusal,
 )
+from pgtrickle.postgres.connection import to_error as to_postgres_error
+from pgtrickle.postgres.pinned import PinnedConnection
 from pgtrickle.postgres.server_timeouts import server_timeout_behind
+
+_PERMISSION_DENIED: Final = "42501"
+_OURS: Final = re.compile(r"\b(pgt_\w+|pgtrickle(_\w+)?|clear_caches|cache_stats)\b")
+"""Names of the catalog in an error message, whatever its language."""
 
 
 @contextmanager
-def open_installed(dsn: str) -> Iterator[Connection]:
+def open_installed(dsn: str) -> Iterator[PinnedConnection]:
     """Open an autocommit connection; raise unless pgtrickle is installed in the database."""
     with open_connection(dsn) as connection:
         check_installed(connection)
@@ -35,7 +43,7 @@ def open_as_author(dsn: str) -> Iterator[Connection]:
 
 
 @contextmanager
-def open_connection(dsn: str) -> Iterator[Connection]:
+def open_connection(dsn: str) -> Iterator[PinnedConnection]:
     """Open an autocommit connection. Errors of PostgreSQL are raised as errors of pgtrickle."""
     with connect(dsn, autocommit=True) as connection, _translate_errors(connection):
         yield connection
@@ -50,14 +58,29 @@ def _translate_errors(connection: Connection) -> Iterator[None]:
 
 
 def to_error(connection: Connection, error: DatabaseError) -> PgTrickleError:
-    """The error of pgtrickle for an error of PostgreSQL: a lost connection or a refusal."""
+    """The error of pgtrickle for an error of PostgreSQL; a lost connection explains most of them."""
     if connection.closed and (limit := server_timeout_behind(error)):
         return ConnectionFailed(
-            f"the server closed the connection because of {limit}", hint=f"raise {limit}, then try again"
+            f"the server closed the connection because of {limit}", hint=f"raise {limit} and try again"
         )
     if connection.closed:
-        return ConnectionFailed("the server closed the connection", hint="check that it runs, then try again")
-    return to_refusal(error)
+        return ConnectionFailed(
+            "the server closed the connection", hint="check that the server is running, and try again"
+        )
+    if error.sqlstate == _PERMISSION_DENIED and error.diag.message_hint is None:
+        return _permission_denied(connection, error)
+    return to_postgres_error(error)
+
+
+def _permission_denied(connection: Connection, error: DatabaseError) -> PgTrickleError:
+    """The error of PostgreSQL itself; if it protects the catalog of pgtrickle, with the GRANT that helps."""
+    if not _OURS.search(error.diag.message_primary or ""):
+        return to_postgres_error(error)
+    try:
+        return rights_of_owner_missing(connection)
+    except DatabaseError:
+        # the transaction has failed, so nothing can be asked
+        return to_postgres_error(error)
 
 
 def qualified_name(connection: Connection, name: str) -> str | None:
@@ -69,12 +92,26 @@ def qualified_name(connection: Connection, name: str) -> str | None:
     return row[0] if row else None
 
 
+def stream_table_id(connection: Connection, name: str) -> StreamTableId:
+    """The id of a stream table; raise if there is no such stream table."""
+    with login_search_path(connection):
+        row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
+    if row is None or row[0] is None:
+        raise _unknown(name)
+    return StreamTableId(row[0])
+
+
 def check_known(connection: Connection, name: str) -> str:
     """The name of a stream table with its schema; raise if there is no such stream table."""
     found = qualified_name(connection, name)
     if found is None:
-        raise UnknownStreamTable(
-            f"there is no stream table {name}",
-            hint="pgtrickle list shows them; outside the search_path, write schema.name",
-        )
+        raise _unknown(name)
     return found
+
+
+def _unknown(name: str) -> UnknownStreamTable:
+    return UnknownStreamTable(
+        f"there is no stream table {name}",
+        hint="select * from pgtrickle.pgt_status() lists all of them;"
+        " if its schema is not in the search_path, write schema.name",
+    )

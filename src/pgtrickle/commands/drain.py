@@ -14,13 +14,17 @@ def drain(dsn: str, timeout_seconds: int) -> None:
         row = connection.execute("select pgtrickle.drain(%s)", (timeout_seconds,)).fetchone()
         if row != (True,):
             raise Busy(
-                f"a refresh still runs after {timeout_seconds} s; none starts any more",
-                hint="pgtrickle drain waits again, pgtrickle undrain lets them go on",
+                f"a refresh is still running after {timeout_seconds} s; no other will start",
+                hint="to wait again, run select pgtrickle.drain();"
+                " to let refreshes start again, run select pgtrickle.undrain()",
             )
 
 
-def undrain(dsn: str) -> None:
-    """Let refreshes start again."""
+def undrain(dsn: str) -> bool:
+    """Let refreshes start again; return whether they were stopped."""
     with open_installed(dsn) as connection:
         check_writable(connection)
-        connection.execute("select pgtrickle.undrain()")
+        with connection.transaction():
+            row = connection.execute("select pgtrickle_internal.is_draining()").fetchone()
+            connection.execute("select pgtrickle.undrain()")
+        return bool(row and row[0])

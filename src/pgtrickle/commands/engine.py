@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from pgtrickle.commands.tracing import open_tracer
 from pgtrickle.model.settings import Settings
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.plan.limits import QueryLimits
@@ -24,6 +25,7 @@ def build_engine(settings: Settings, start_spark: Callable[[], Spark]) -> Engine
         refresh_timeout=settings.refresh_timeout or None,
         temp_file_limit=None if settings.temp_file_limit.lower() == "none" else settings.temp_file_limit,
         cache_directory=settings.cache_directory(os.environ),
+        tracer=open_tracer(os.environ, is_wanted=settings.traces),
         query_limits=QueryLimits(
             settings.max_text_bytes,
             settings.max_depth,

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 
-from pgtrickle.catalog.install import check_original
-from pgtrickle.catalog.tables import find
+from pgtrickle.catalog.install import check_original, may_serve
+from pgtrickle.catalog.tables import find, find_id
+from pgtrickle.commands.validate import read_definition
 from pgtrickle.model.names import RelationName
+from pgtrickle.model.records import Record
+from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import RefreshMode
-from pgtrickle.plan.compile import Compiled
-from pgtrickle.plan.explain import compared_lines, explanation
+from pgtrickle.plan.explain import compared_lines
+from pgtrickle.postgres.connection import Connection
+from pgtrickle.refresh.compilation import Compilation, compile_definition
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.preparing import prepared
-
-CHOICE = (
-    "each refresh: differential, unless earlier ones of such windows show that full is faster;"
-    " the history tells which it was, and why"
-)
+from pgtrickle.refresh.plan_text import plan_lines
+from pgtrickle.refresh.prepare import prepare
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """How a stream table is refreshed. `text` is the whole plan and does not change between runs."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Record):
+    """How a stream table is refreshed. It prints as `text`, the whole plan, which is stable between runs."""
 
     name: RelationName
     asked_mode: RefreshMode
@@ -29,31 +30,54 @@ class Explanation:
     reason: str
     text: str
 
+    def __repr__(self) -> str:
+        return self.text
+
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
 
 
 def explain(engine: Engine, name: str) -> Explanation:
     """Compile the query unless it is cached, and describe what a refresh does."""
     with engine.connection() as connection:
         check_original(connection)
+        if not may_serve(connection):
+            return _explain_as_reader(connection, name)
         found = find(connection, name)
-    table, compilation = prepared(engine, found.id)
+    member = prepare(engine, found.id)
+    table, compilation = member.table, member.compilation
     with engine.connection() as connection:
         compilation = engine.with_operators(connection, table)
         connection.commit()
+    return _explanation(table.name, compilation)
+
+
+def _explain_as_reader(connection: Connection, name: str) -> Explanation:
+    """The same for a role that may use neither caches nor copies: definitions are readable by all."""
+    with connection.transaction(force_rollback=True):
+        definition = read_definition(connection, find_id(connection, name))
+        compilation = compile_definition(connection, definition)
+    described = _explanation(definition.name, compilation)
+    compared = compared_lines(_with_copy(source) for source in compilation.sources)
+    return replace(described, text="\n".join([described.text, *compared]))
+
+
+def _with_copy(source: Source) -> Source:
+    """The source with the name of our copy of it, if it is compared with one."""
+    if source.kind in (SourceKind.MATERIALIZED_VIEW, SourceKind.FOREIGN_TABLE):
+        return replace(source, copy=RelationName("pgtrickle_state", f"copy_of_{source.relation}"))
+    return source
+
+
+def _explanation(name: RelationName, compilation: Compilation) -> Explanation:
     lines = [
-        f"stream table: {table.name}",
-        f"refresh mode: {compilation.effective_mode.value} (asked for: {table.mode.value})",
+        f"stream table: {name}",
+        f"refresh mode: {compilation.effective_mode.value} (asked for: {compilation.mode.value})",
+        *plan_lines(compilation),
     ]
-    if compilation.compiled is None:
-        lines.append(f"because: {compilation.reason}")
-        lines.append("result: PostgreSQL evaluates the whole query, and the difference is applied")
-        lines += compared_lines(compilation.sources)
-    elif isinstance(compilation.compiled, Compiled):
-        if table.mode is RefreshMode.AUTO:
-            lines.append(CHOICE)
-        lines.append(explanation(compilation.compiled))
     return Explanation(
-        table.name, table.mode, compilation.effective_mode, compilation.reason, "\n".join(lines)
+        name, compilation.mode, compilation.effective_mode, compilation.reason, "\n".join(lines)
     )

@@ -5,18 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from pgtrickle.catalog.outcomes import check_startable
+from pgtrickle.catalog.claims import check_not_suspended, check_startable
+from pgtrickle.catalog.install import check_may_serve
 from pgtrickle.catalog.tables import find
-from pgtrickle.model.errors import CommandRefused, SparkLost, UnknownStreamTable
+from pgtrickle.model.errors import (
+    Busy,
+    ConnectionFailed,
+    CopiedDatabase,
+    NotInstalled,
+    PgTrickleError,
+    SparkLost,
+    UnknownStreamTable,
+)
 from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.model.stream_table import Action, RefreshMode, RefreshOutcome, StreamTableId
 from pgtrickle.pipeline.suspects import MOST_DEATHS
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.outcome import not_refreshed
 from pgtrickle.refresh.story import Failure, Result, refresh_all
 from pgtrickle.scheduler.policy.units import groups
 from pgtrickle.scheduler.service.failures import note_failure
 from pgtrickle.scheduler.service.load_definitions import load_graph
 
+NOT_ITS_FAULT = (Busy, ConnectionFailed, CopiedDatabase, NotInstalled, SparkLost)
+"""What stops a refresh although nothing is wrong with its stream table."""
 SPARK_SECONDS = 180.0
 """How long a refresh waits for Spark to restart."""
 
@@ -26,7 +38,9 @@ def refresh(
 ) -> RefreshOutcome:
     """Refresh a stream table to the newest snapshot, together with those that it must be consistent with."""
     with engine.connection() as connection:
+        check_may_serve(connection)
         table = find(connection, name)
+        check_not_suspended(table)
         check_startable(connection, table)
         graph = load_graph(connection)
     (group,) = groups((table.id,), graph)
@@ -34,7 +48,12 @@ def refresh(
         # the duration of the refresh must not include the start of Spark
         engine.supply.wait(SPARK_SECONDS)
     started = datetime.now(UTC)
-    results = _refresh_group(engine, group)
+    try:
+        results = _refresh_group(engine, group)
+    except NOT_ITS_FAULT:
+        raise
+    except PgTrickleError as error:
+        results = [Failure(table, error)]
     for result in results:
         if isinstance(result, Failure):
             with engine.connection() as connection:
@@ -43,11 +62,9 @@ def refresh(
     for result in results:
         if isinstance(result, RefreshOutcome) and result.name == table.name:
             if result.action is Action.SKIP:
-                raise CommandRefused(
-                    f"{table.name} was not refreshed: {result.reason}", hint="pgtrickle resume lets it go on"
-                )
+                raise not_refreshed(result)
             return result
-    raise UnknownStreamTable(f"there is no stream table {name} any more")
+    raise UnknownStreamTable(f"stream table {name} was dropped")
 
 
 def _refresh_group(engine: Engine, group: Sequence[StreamTableId]) -> list[Result]:

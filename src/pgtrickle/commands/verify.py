@@ -1,36 +1,16 @@
-"""Compares stream tables with PostgreSQL's own result of their query, in one snapshot."""
+"""Compares stream tables with PostgreSQL's own result of their query, by an engine of this process."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from pgtrickle.catalog.install import check_original
-from pgtrickle.catalog.repairs import Cause
+from pgtrickle.catalog.install import check_may_serve, check_original
 from pgtrickle.catalog.tables import find, stream_tables
-from pgtrickle.catalog.trust import lock_for_apply
-from pgtrickle.model.errors import CommandRefused, Diverged
-from pgtrickle.model.names import RelationName
+from pgtrickle.model.comparison import VerifiedTable, require_compared
 from pgtrickle.model.settings import REFRESH_TIMEOUT
-from pgtrickle.model.stream_table import StreamTable, StreamTableId
-from pgtrickle.postgres.connection import Connection, sql
-from pgtrickle.refresh.differences import difference
-from pgtrickle.refresh.diverging import note_divergence
 from pgtrickle.refresh.engine import Engine
-from pgtrickle.refresh.session import evaluating_query
-from pgtrickle.refresh.story import Failure, NotFollowed, Result, brought_up_to_date
-from pgtrickle.scheduler.policy.units import groups
+from pgtrickle.scheduler.service.compare import compare
 from pgtrickle.scheduler.service.load_definitions import load_graph
 
-
-@dataclass(frozen=True, slots=True)
-class VerifiedTable:
-    """A stream table that equals its query."""
-
-    name: RelationName
-    rows: int
-    milliseconds: float
+__all__ = ["VerifiedTable", "verify"]
 
 
 def verify(
@@ -39,84 +19,14 @@ def verify(
     """Compare one stream table, or all populated ones, by multiset equality.
 
     A comparison that takes longer than `seconds` is cancelled and raises `VerifyTimedOut`; None is no limit.
-
-    Pending changes are applied first, in the same transaction, so that both sides come from one snapshot
-    despite concurrent writes. `Diverged` carries the rows that differ. They are stored as evidence, and the
-    next refresh loads the table again, unless its `on_divergence` is `stop`. A stream table that is
-    suspended, or reads one that is, cannot be compared: that is an error, raised after all others were
-    compared.
+    A stream table that is suspended, or reads one that is, cannot be compared: that is an error, raised after
+    all others were compared.
     """
     with engine.connection() as connection:
         check_original(connection)
+        check_may_serve(connection)
         tables = (find(connection, name),) if name else stream_tables(connection)
         graph = load_graph(connection)
-    found: list[VerifiedTable] = []
-    skipped: dict[RelationName, str] = {}
-    for table in tables:
-        if table.is_populated:
-            (group,) = groups((table.id,), graph)
-            try:
-                found.append(_verify_table(engine, table, group, seconds))
-            except NotFollowed as reason:
-                skipped[table.name] = _skip_reason(engine, reason.result)
-    if skipped:
-        raise CommandRefused(
-            "; ".join(f"{name} cannot be compared with its query: {why}" for name, why in skipped.items())
-            + _others_equal(len(found)),
-            hint="a suspended stream table follows again after: pgtrickle resume NAME",
-        )
-    return found
-
-
-def _verify_table(
-    engine: Engine, table: StreamTable, group: Sequence[StreamTableId], seconds: float | None
-) -> VerifiedTable:
-    try:
-        with (
-            engine.limits.comparing(table, seconds) as limit,
-            brought_up_to_date(engine, group, table.name) as connection,
-        ):
-            query = engine.compiled(connection, table).answer
-            limit.doing = "evaluating the query in PostgreSQL"
-            return _compare(connection, table, query)
-    except Diverged as error:
-        _keep_evidence(engine, table, error)
-        raise
-
-
-def _skip_reason(engine: Engine, result: Result) -> str:
-    """Why a table was not compared. A failure is raised as the error of the table that failed."""
-    if not isinstance(result, Failure):
-        return result.reason
-    if isinstance(result.error, Diverged):
-        _keep_evidence(engine, result.table, result.error)
-    raise result.error
-
-
-def _others_equal(count: int) -> str:
-    return f". The other {count} equal theirs" if count else ""
-
-
-def _keep_evidence(engine: Engine, table: StreamTable, error: Diverged) -> None:
-    with engine.connection() as connection:
-        note_divergence(connection, table, error, Cause.VERIFIED, "verify")
-        connection.commit()
-
-
-def _compare(connection: Connection, table: StreamTable, query: str) -> VerifiedTable:
-    clock = time.perf_counter()
-    # without pending changes, no refresh has checked that the table runs no code of other roles
-    lock_for_apply(connection, table)
-    with evaluating_query(connection, table.settings):
-        found = difference(connection, table, query)
-    if found:
-        raise Diverged(
-            f"{table.name} does not equal its query: {'; '.join(found.rows)}",
-            hint=f"have it loaded anew: pgtrickle repair {table.name}",
-            rows=found.rows,
-        )
-    count = connection.execute(
-        sql.SQL("select count(*) from {}").format(sql.Identifier(table.name.schema, table.name.name))
-    ).fetchone()
-    assert count is not None
-    return VerifiedTable(table.name, count[0], (time.perf_counter() - clock) * 1000)
+    return require_compared(
+        [compare(engine, table, graph, seconds) for table in tables if table.is_populated]
+    )

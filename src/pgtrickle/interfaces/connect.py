@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pgtrickle.commands.connections import open_connection
 from pgtrickle.interfaces.python import Trickle
-from pgtrickle.model.settings import read_settings
+from pgtrickle.model.settings import Settings, read_settings
 from pgtrickle.postgres.pool import check_connection_limit
 
 if TYPE_CHECKING:
@@ -21,45 +21,88 @@ def connect(
     dsn: str = "",
     spark: SparkSession | Callable[[], SparkSession] | str | None = None,
     *,
-    max_connections: int | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    listen_dsn: str | None = None,
     pooler: str | None = None,
+    max_connections: int | None = None,
+    path: str | None = None,
     memory_limit: int | str | None = None,
+    worker_pool_size: int | None = None,
+    max_consecutive_errors: int | None = None,
+    refresh_timeout: float | None = None,
+    temp_file_limit: str | None = None,
+    stop_timeout: float | None = None,
+    template_cache_max_entries: int | None = None,
+    http: str | None = None,
+    http_token_file: str | None = None,
+    http_host: str | None = None,
+    http_dsn: str | None = None,
+    log_level: str | None = None,
+    log_format: str | None = None,
+    traces: bool | None = None,
 ) -> Trickle:
-    """Open the database at `dsn`. Without `dsn`, libpq's environment variables decide.
+    """Open the database at `dsn`. Without `dsn`, `PGTRICKLE_DSN` and then libpq's variables decide.
 
     `spark` is one of: an existing session, which stays running afterwards; a function that returns a
-    session; the master to start a session on; or None. With a master or None, the first use starts a session
-    in this process, which takes a few seconds. If Spark dies, a session that was started here is restarted,
-    and a function is called again. An existing session cannot be restarted from here, so refreshes raise
-    `SparkLost`. `max_connections` limits the connections of all refreshes and their Spark tasks together.
-    `pooler` says whether `dsn` is the address of a pooler in transaction mode: `"yes"`, `"no"`, or `"auto"`
-    to detect it. `memory_limit` is how much data the refreshes may hold at once, in bytes or as text such as
-    `"512MB"`. Spark tasks compute a change that needs more. The default is an eighth of the heap of Spark's
-    driver. Settings that are not given come from the environment; docs/CONFIGURATION.md lists them.
+    session; the master to start a session on, such as `"local[2]"`; or None for `PGTRICKLE_SPARK_MASTER` or
+    `"local[*]"`. With a master or None, the first use starts a session in this process with the settings in
+    `spark_conf`, which takes a few seconds. If Spark dies, a session that was started here is restarted, and
+    a function is called again. An existing session cannot be restarted from here, so refreshes raise
+    `SparkLost`.
 
-        with pgtrickle.connect("postgresql://me@localhost/shop") as trickle:
-            trickle.install()
-            trickle.create_stream_table("sales", "select region, sum(amount) from orders group by region")
-            trickle.refresh("sales")
+    The other arguments are the options of `pgtrickle run`. Those that are not given come from the
+    environment, or have their default; docs/CONFIGURATION.md describes each of them.
+
+    >>> trickle = pgtrickle.connect()
+    >>> with pgtrickle.connect(max_connections=20, memory_limit="512MB") as other:
+    ...     done = other.install()
     """
     settings = read_settings(
         os.environ,
         dsn=dsn or None,
-        max_connections=max_connections,
-        pooler=pooler,
-        memory_limit=str(memory_limit) if memory_limit is not None else None,
         spark_master=spark if isinstance(spark, str) else None,
+        listen_dsn=listen_dsn,
+        pooler=pooler,
+        max_connections=_text(max_connections),
+        path=path,
+        memory_limit=_text(memory_limit),
+        worker_pool_size=_text(worker_pool_size),
+        max_consecutive_errors=_text(max_consecutive_errors),
+        refresh_timeout=_text(refresh_timeout),
+        temp_file_limit=temp_file_limit,
+        stop_timeout=_text(stop_timeout),
+        template_cache_max_entries=_text(template_cache_max_entries),
+        http=http,
+        http_token_file=http_token_file,
+        http_host=http_host,
+        http_dsn=http_dsn,
+        log_level=log_level,
+        log_format=log_format,
+        traces=traces,
     )
     check_connection_limit(settings.max_connections)
     with open_connection(settings.dsn):
-        return Trickle(settings, lambda: _spark(spark, settings.spark_master))
+        return Trickle(settings, lambda: _spark(spark, settings, spark_conf or {}))
 
 
-def _spark(given: SparkSession | Callable[[], SparkSession] | str | None, master: str) -> Spark:
+def _text(value: int | float | str | None) -> str | None:
+    """The value as text, which `read_settings` checks against the limits of its setting."""
+    return None if value is None else str(value)
+
+
+def _spark(
+    given: SparkSession | Callable[[], SparkSession] | str | None,
+    settings: Settings,
+    spark_conf: Mapping[str, str],
+) -> Spark:
     from pgtrickle.pipeline.session import adopt, open_spark
 
     if given is None or isinstance(given, str):
-        spark = open_spark(master)
+        spark = open_spark(
+            settings.spark_master,
+            configuration=dict(spark_conf),
+            cache_directory=settings.cache_directory(os.environ),
+        )
         spark.warm()
         return spark
     return adopt(given() if callable(given) else given)

@@ -3,35 +3,52 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from pgtrickle.commands import define, drain, gate, status
-from pgtrickle.commands.caches import CachedQueries, cache_stats, clear_caches
-from pgtrickle.commands.install import install, uninstall
-from pgtrickle.commands.repair import repair
+from pgtrickle.interfaces.administration import Administration
+from pgtrickle.interfaces.background import BackgroundRun
+from pgtrickle.interfaces.definitions import Definitions
+from pgtrickle.interfaces.event_log import LoggedEvents, log_failure, visible_log
+from pgtrickle.interfaces.http.server import open_server
+from pgtrickle.interfaces.monitoring import Monitoring
+from pgtrickle.model.records import Records
 from pgtrickle.model.settings import Settings
 
 if TYPE_CHECKING:
+    from pgtrickle.commands.definitions import PlannedChange
     from pgtrickle.commands.explain import Explanation
     from pgtrickle.commands.run import RefreshEvent
-    from pgtrickle.commands.status import PastRefresh, StreamTableStatus
-    from pgtrickle.commands.verify import VerifiedTable
+    from pgtrickle.interfaces.ddl.execute import StatementResult
+    from pgtrickle.model.changes import Preview
+    from pgtrickle.model.comparison import VerifiedTable
+    from pgtrickle.model.finding import Finding
     from pgtrickle.model.stream_table import RefreshOutcome
     from pgtrickle.pipeline.session import Spark
     from pgtrickle.refresh.engine import Engine
 
 
-class Trickle:
-    """All commands of pgtrickle for one database. Close it, or use it in a `with` statement."""
+def _ignore_failure(failure: BaseException) -> None:
+    """Log nothing: `run` raises the failure."""
+
+
+class Trickle(Definitions, Monitoring, Administration):
+    """All commands of pgtrickle for one database. Close it, or use it in a `with` statement.
+
+    The methods have the names of the commands of `pgtrickle` on the command line. Those whose SQL function
+    has another name have that name as well: `create_stream_table` is `create`, `gate_source` is `gate`.
+    """
 
     def __init__(self, settings: Settings, start_spark: Callable[[], Spark]) -> None:
+        super().__init__(settings.dsn)
         self._settings = settings
-        self._dsn = settings.dsn
         self._start_spark = start_spark
         self._engine: Engine | None = None
         self._opening = threading.Lock()
+        self._runs: list[BackgroundRun] = []
 
     def __enter__(self) -> Self:
         return self
@@ -44,183 +61,199 @@ class Trickle:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {'with' if self._engine else 'without'} engine>"
 
-    def close(self) -> None:
-        """Close the engine, and stop Spark if it was started here."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+    def doctor(self, *, start_spark: bool = False) -> Records[Finding]:
+        """Check the installation: privileges, versions, triggers, poolers, Java, indexes and more.
 
-    def install(self) -> list[str]:
-        """Install or upgrade pgtrickle in the database; return what was done. Safe to call again."""
-        return install(self._dsn)
+        Each finding is OK, WARN, ERROR, or UNCHECKED with the reason, and says what to do. Nothing is
+        changed. With `start_spark`, a Spark is started in this process to see whether it computes.
 
-    def uninstall(self, *, drop_tables: bool = False) -> list[str]:
-        """Remove pgtrickle from the database. Stream tables become ordinary tables unless dropped as well."""
-        return uninstall(self._dsn, drop_tables=drop_tables)
-
-    def create_stream_table(
-        self,
-        name: str,
-        query: str,
-        schedule: str | None = "calculated",
-        refresh_mode: str = "AUTO",
-        *,
-        initialize: bool = True,
-        diamond_consistency: str | None = None,
-        diamond_schedule_policy: str | None = None,
-        cdc_mode: str | None = None,
-        append_only: bool = False,
-        pooler_compatibility_mode: bool = False,
-        tier: str | None = None,
-        refresh_timeout: str | None = None,
-        on_divergence: str | None = None,
-    ) -> None:
-        """Create a stream table. It is empty until its first refresh.
-
-        Write names as in SQL: `sales`, `shop.sales`, `'"Sales 2025"'`.
-        `schedule` is an interval (`"500ms"`, `"1s"`, `"1h30m"`), `"calculated"` (refresh whenever a source
-        has changed), or None for manual refreshes only. `refresh_mode` is `"AUTO"`, `"DIFFERENTIAL"` (an
-        error if the query cannot be maintained incrementally) or `"FULL"`. A refresh that takes longer than
-        `refresh_timeout` (`"30s"`, `"5min"`, `"none"`) is cancelled. `on_divergence` is what happens to a
-        stream table that does not hold the correct rows: `"repair"` (load it again) or `"stop"`.
-
-            trickle.create_stream_table("sales", "select region, count(*) from orders group by region", "1s")
+        >>> {finding.severity.value for finding in trickle.doctor() if finding.check == "triggers"}
+        {'OK'}
         """
-        options: define.Options = {
-            "schedule": schedule,
-            "refresh_mode": refresh_mode,
-            "initialize": initialize,
-            "diamond_consistency": diamond_consistency,
-            "diamond_schedule_policy": diamond_schedule_policy,
-            "cdc_mode": cdc_mode,
-            "append_only": append_only,
-            "pooler_compatibility_mode": pooler_compatibility_mode,
-            "tier": tier,
-            "refresh_timeout": refresh_timeout,
-            "on_divergence": on_divergence,
-        }
-        define.create(self._dsn, name, query, options)
+        from pgtrickle.commands.doctor import doctor
+        from pgtrickle.model.finding import Finding
 
-    def alter_stream_table(
-        self,
-        name: str,
-        *,
-        query: str | None = None,
-        schedule: str | None = None,
-        refresh_mode: str | None = None,
-        status: str | None = None,
-        cdc_mode: str | None = None,
-        append_only: bool | None = None,
-        pooler_compatibility_mode: bool | None = None,
-        tier: str | None = None,
-        diamond_consistency: str | None = None,
-        diamond_schedule_policy: str | None = None,
-        refresh_timeout: str | None = None,
-        on_divergence: str | None = None,
-    ) -> None:
-        """Change the given options; None leaves a value unchanged. `schedule="manual"` removes the schedule.
-
-        trickle.alter_stream_table("sales", schedule="5m")
-        """
-        options: define.Options = {
-            "query": query,
-            "schedule": schedule,
-            "refresh_mode": refresh_mode,
-            "status": status,
-            "cdc_mode": cdc_mode,
-            "append_only": append_only,
-            "pooler_compatibility_mode": pooler_compatibility_mode,
-            "tier": tier,
-            "diamond_consistency": diamond_consistency,
-            "diamond_schedule_policy": diamond_schedule_policy,
-            "refresh_timeout": refresh_timeout,
-            "on_divergence": on_divergence,
-        }
-        define.alter(self._dsn, name, options)
-
-    def drop_stream_table(self, name: str, cascade: bool = False) -> None:
-        """Drop a stream table; with `cascade`, also everything that reads it."""
-        define.drop(self._dsn, name, cascade=cascade)
-
-    def resume_stream_table(self, name: str) -> None:
-        """Resume a suspended or failed stream table."""
-        define.resume(self._dsn, name)
-
-    def repair(self, name: str | None = None) -> list[str]:
-        """Repair one stream table, or everything in the database; return what was done.
-
-        After a restore, a clone or an upgrade of the server, no refresh runs until you call this.
-        """
-        return repair(self._dsn, name)
-
-    def gate_source(self, source: str) -> list[str]:
-        """Pause every stream table that depends on a source, for example during a bulk load.
-
-        Return their names.
-        """
-        return gate.gate(self._dsn, source)
-
-    def ungate_source(self, source: str) -> None:
-        """Let the stream tables that depend on a source be refreshed again."""
-        gate.ungate(self._dsn, source)
-
-    def drain(self, timeout_seconds: int = 60) -> None:
-        """Let no refresh start and wait for the running ones; raise `Busy` if one runs past the timeout."""
-        drain.drain(self._dsn, timeout_seconds)
-
-    def undrain(self) -> None:
-        """Let refreshes start again."""
-        drain.undrain(self._dsn)
-
-    def status(self, name: str) -> StreamTableStatus:
-        """The status of one stream table: freshness, mode and its reason, last error."""
-        return status.table_status(self._dsn, name)
-
-    def history(self, name: str, limit: int = 20) -> list[PastRefresh]:
-        """The latest refreshes of a stream table, newest first."""
-        return status.history(self._dsn, name, limit)
+        return Records(Finding, doctor(self._settings, start_spark=start_spark))
 
     def refresh(self, name: str) -> RefreshOutcome:
-        """Refresh a stream table now.
+        """Refresh a stream table now. A running sidecar does it; without one, this process does.
 
-        outcome = trickle.refresh("sales")
-        print(outcome.action, outcome.rows_inserted, outcome.rows_deleted, outcome.milliseconds)
+        >>> outcome = trickle.refresh("sales")
+        >>> outcome.action, outcome.rows_inserted, outcome.rows_deleted
+        (<Action.REINITIALIZE: 'REINITIALIZE'>, 2, 0)
         """
+        from pgtrickle.commands.serving import refresh_served
+
+        if (outcome := refresh_served(self._dsn, name)) is not None:
+            return outcome
         from pgtrickle.commands.refresh import refresh
 
-        return refresh(self.engine, name)
+        return refresh(self.engine, name, self._settings.max_consecutive_errors)
 
     def explain(self, name: str) -> Explanation:
-        """Explain how a stream table is maintained: operators, delta rules, reads; if FULL, why. Print it."""
+        """Explain how a stream table is maintained: operators, delta rules, reads; if FULL, why.
+
+        >>> trickle.explain("sales")
+        stream table: public.sales
+        ...
+        """
         from pgtrickle.commands.explain import explain
 
         return explain(self.engine, name)
 
-    def verify(self, name: str | None = None, *, timeout: float = 3600.0) -> list[VerifiedTable]:
+    def preview(self, name: str, *, max_rows: int = 100, timeout: float = 30.0) -> Preview:
+        """What the next refresh of a stream table would do, without doing it: how, why, and which rows.
+
+        The numbers of rows are exact; at most `max_rows` rows are returned, up to 1,000. A running sidecar
+        computes it for the owner of the stream table; without one, this process does. After `timeout`
+        seconds it is cancelled and raises `PreviewTimedOut`. Meanwhile, a refresh of the stream table waits.
+
+        >>> preview = trickle.preview("sales")
+        >>> preview.action, preview.rows_inserted, preview.rows_deleted
+        (<Action.NO_DATA: 'NO_DATA'>, 0, 0)
+        """
+        from pgtrickle.commands.serving import preview_served
+
+        found = preview_served(self._dsn, name, timeout)
+        if found is None:
+            from pgtrickle.commands.preview import preview
+
+            found = preview(self.engine, name, timeout)
+        return found.first(max_rows)
+
+    def verify(self, name: str | None = None, *, timeout: float = 3600.0) -> Records[VerifiedTable]:
         """Compare with PostgreSQL's own result in one snapshot; raise `Diverged` with the rows that differ.
 
-        A comparison that takes longer than `timeout` seconds is cancelled and raises `VerifyTimedOut`; 0 is
-        no limit.
-        """
-        from pgtrickle.commands.verify import verify
+        Without a name, compare all stream tables that have been loaded. A running sidecar compares those
+        that you own; without one, this process compares. A comparison that takes longer than
+        `timeout` seconds is cancelled and raises `VerifyTimedOut`; 0 is no limit.
 
-        return verify(self.engine, name, timeout or None)
+        >>> trickle.verify()
+        name          rows  milliseconds
+        ────────────  ────  ────────────
+        public.sales  2     ...
+        (1 row)
+        """
+        from pgtrickle.commands.serving import verify_served
+        from pgtrickle.model.comparison import VerifiedTable
+
+        found = verify_served(self._dsn, name, timeout or None)
+        if found is None:
+            from pgtrickle.commands.verify import verify
+
+            found = verify(self.engine, name, timeout or None)
+        return Records(VerifiedTable, found)
 
     def run(
-        self, stop: threading.Event | None = None, on_event: Callable[[RefreshEvent], None] | None = None
+        self,
+        stop: threading.Event | None = None,
+        on_event: Callable[[RefreshEvent], None] | None = None,
+        *,
+        http: str | None = None,
     ) -> None:
-        """Refresh all stream tables on their schedules until `stop` is set, or until Ctrl-C."""
-        from pgtrickle.commands.run import run
+        """Be the sidecar: refresh all stream tables on their schedules until Ctrl-C or until `stop` is set.
 
-        run(self.engine, stop or threading.Event(), on_event, self._settings)
+        Running refreshes finish first; a second Ctrl-C cancels them, which loses nothing. `on_event` is
+        called with each refresh and each error, in the thread that did it. Without `on_event`, they are
+        logged by the logger `pgtrickle`; if your program has not configured logging, the log goes to standard
+        error. `http` is the address of the HTTP API and the web page, such as `"127.0.0.1:8432"`; without it,
+        that of `connect` counts.
 
-    def clear_caches(self) -> int:
-        """Make every sidecar recompile all queries; return how many compiled queries the catalog had."""
-        return clear_caches(self._dsn)
+        >>> stop = threading.Event()
+        >>> threading.Timer(2, stop.set).start()
+        >>> trickle.run(stop)
+        """
+        shown = visible_log(self._settings.log_level, self._settings.log_format)
+        with shown if on_event is None else nullcontext():
+            self._start(stop or threading.Event(), on_event, _ignore_failure, http).serve_until_stopped()
 
-    def cache_stats(self) -> list[CachedQueries]:
-        """The compiled queries in the catalog, by the version of the code that can use them."""
-        return cache_stats(self._dsn)
+    def run_in_background(
+        self, on_event: Callable[[RefreshEvent], None] | None = None, *, http: str | None = None
+    ) -> BackgroundRun:
+        """Be the sidecar in a thread of this process, and return at once.
+
+        Events are passed to `on_event` or logged, as by `run`; nothing else is shown. `close` stops the
+        sidecar, and so does the end of a `with` statement. With `http`, as for `run`, `http_url` is the
+        address of the web page, and `login_link()` makes a link that signs in.
+
+        >>> with trickle.run_in_background() as sidecar:
+        ...     print(sidecar)
+        <BackgroundRun running>
+        """
+        return self._start(threading.Event(), on_event, log_failure, http)
+
+    def _start(
+        self,
+        stop: threading.Event,
+        on_event: Callable[[RefreshEvent], None] | None,
+        on_failure: Callable[[BaseException], None],
+        http: str | None,
+    ) -> BackgroundRun:
+        server = open_server(self._settings, http)
+        run = BackgroundRun(
+            lambda: self.engine, self._settings, stop, on_event or LoggedEvents(), on_failure, server
+        )
+        self._runs = [*(other for other in self._runs if other.is_running), run]
+        return run
+
+    def sql(self, statements: str) -> Records[StatementResult]:
+        """Run statements about stream tables, written like SQL, with semicolons between them.
+
+        The statements are CREATE, CREATE OR REPLACE, ALTER, DROP and REFRESH STREAM TABLE. Each commits by
+        itself. The first that fails raises its error, and the rest is not run.
+
+        >>> done = trickle.sql("create stream table big as select * from orders; refresh stream table big")
+        >>> [result.statement for result in done]
+        ['create', 'refresh']
+        >>> done = trickle.sql("drop stream table big; drop stream table if exists small")
+        """
+        from pgtrickle.interfaces.cli.refresh import outcome_sentence
+        from pgtrickle.interfaces.ddl.execute import StatementResult, execute
+        from pgtrickle.interfaces.ddl.parser import parse
+
+        results = execute(self._dsn, parse(statements), lambda name: outcome_sentence(self.refresh(name)))
+        return Records(StatementResult, list(results))
+
+    def export(self, names: Sequence[str] = ()) -> str:
+        """The definitions of stream tables as a text that `apply` takes; without names, of all of them.
+
+        >>> print(trickle.export(["sales"]))
+        CREATE STREAM TABLE public.sales ...
+        """
+        from pgtrickle.commands.definitions import export
+
+        return export(self._dsn, names)
+
+    def apply(
+        self, definitions: str | Path, *, set_name: str | None = None, dry_run: bool = False
+    ) -> Records[PlannedChange]:
+        """Create, alter and drop stream tables to match definitions, all or nothing; return what was done.
+
+        `definitions` is a text of CREATE STREAM TABLE statements, or the path of a file with them. An option
+        that a definition does not give gets its default. With `set_name`, stream tables that an earlier
+        `apply` of that set created and that the definitions no longer have are dropped; without it, nothing
+        is dropped. With `dry_run`, nothing is changed.
+
+        >>> text = trickle.export()
+        >>> [change.action.value for change in trickle.apply(text)]
+        ['none']
+        """
+        from pgtrickle.commands.definitions import PlannedChange, apply, plan
+        from pgtrickle.interfaces.ddl.definition_files import read_definitions
+
+        given = definitions.read_text(encoding="utf-8") if isinstance(definitions, Path) else definitions
+        file = read_definitions(given)
+        done = plan(self._dsn, file, set_name) if dry_run else apply(self._dsn, file, set_name)
+        return Records(PlannedChange, done)
+
+    def close(self) -> None:
+        """Stop what runs in the background, close the engine, and stop Spark if it was started here."""
+        for run in self._runs:
+            run.shut_down()
+        self._runs = []
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
 
     @property
     def engine(self) -> Engine:
@@ -232,6 +265,4 @@ class Trickle:
                 self._engine = build_engine(self._settings, self._start_spark)
             return self._engine
 
-    def list(self) -> list[StreamTableStatus]:
-        """The definition and status of all stream tables."""
-        return status.table_statuses(self._dsn)
+    # last, because it hides the type of that name from the annotations below it

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pgtrickle.model.options import OPTIONS, TableOption
-from pgtrickle.model.settings import SETTINGS, Setting
+from pgtrickle.model.setting import Setting
+from pgtrickle.model.settings import SETTINGS
 
 _HEAD = """\
 # Configuration
@@ -12,7 +13,7 @@ This page is generated from `model/settings.py` and `model/options.py`: run `mak
 
 ## Settings of a process
 
-`pgtrickle run` and the other commands take them as options, `pgtrickle.connect` takes the most common ones
+`pgtrickle run` and the other commands take them as options, `pgtrickle.connect` takes those that are options
 as arguments, and all of them can be set in the environment. What is given directly wins over the
 environment; an empty variable counts as not set.
 
@@ -46,7 +47,7 @@ def _setting_row(setting: Setting[object]) -> str:
 def _option_row(option: TableOption) -> str:
     limits = "" if option.is_for_alter else " Only on creation."
     limits += "" if option.is_for_create else " Only by altering."
-    default = _shown_default(option.default)
+    default = _shown_default(option.default) or option.shown_default
     return f"| `{option.name}` | `{option.cli_flag}` | {default} | {_cell(option.help)}{limits} |\n"
 
 

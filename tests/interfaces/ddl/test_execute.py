@@ -28,7 +28,7 @@ def test_a_stream_table_lives_and_dies_by_statements(cli, app):
     )
     assert row.fetchone() == ("5s", "warm", True)
     assert cli("sql", f"create stream table if not exists s with (tier = cold) as {ORDERS}").out == (
-        "Stream table s exists already and stays as it is.\n"
+        "Stream table s already exists and was not changed.\n"
     )
     assert shown(cli, "s")["tier"] == "warm"
     assert cli("sql", "alter stream table s set (schedule = '@hourly', refresh_mode = FULL)").exit_code == 0
@@ -39,7 +39,7 @@ def test_a_stream_table_lives_and_dies_by_statements(cli, app):
     )
     assert "one" in str(shown(cli, "s")["query"])
     assert cli("sql", "drop stream table if exists s; drop stream table if exists s").out == (
-        "Dropped stream table s.\nThere is no stream table s.\n"
+        "Dropped stream table public.s.\nThere is no stream table s. Nothing was dropped.\n"
     )
 
 
@@ -62,7 +62,7 @@ def test_a_file_has_several_statements_and_refreshes_too(cli, tmp_path, admin):
 def test_nothing_runs_if_one_statement_cannot_be_read(cli):
     refused = cli("sql", f"create stream table s as {ORDERS}; drop stream tabel s")
     assert (refused.exit_code, "PGT-S008" in refused.err) == (2, True)
-    assert "'tabel' where TABLE should be" in " ".join(refused.err.split())
+    assert "expected TABLE, found 'tabel'" in " ".join(refused.err.split())
     assert cli("status", "s").exit_code == 2
 
 
@@ -70,7 +70,7 @@ def test_a_statement_that_fails_is_told_with_its_place_and_ends_it(cli):
     text = f"create stream table s as {ORDERS};\ncreate stream table s as {ORDERS};\ndrop stream table s"
     refused = cli("sql", text)
     assert (refused.exit_code, refused.out) == (2, "Created stream table s.\n")
-    assert "line 2, column 1: public.s exists already" in " ".join(refused.err.split())
+    assert "line 2, column 1: public.s already exists" in " ".join(refused.err.split())
     assert cli("status", "s").exit_code == 0
 
 
@@ -78,6 +78,12 @@ def test_a_tier_that_cannot_be_given_leaves_no_table(cli):
     refused = cli("sql", "create stream table s with (tier = cold) as select nope from orders")
     assert refused.exit_code == 2
     assert cli("status", "s").exit_code == 2
+
+
+def test_a_cascade_names_every_table_it_drops(cli):
+    cli("sql", f"create stream table s as {ORDERS}; create stream table above as select count(*) as n from s")
+    assert "cascade" in cli("sql", "drop stream table s").err
+    assert cli("sql", "drop stream table s cascade").out == "Dropped stream tables public.above, public.s.\n"
 
 
 @pytest.mark.parametrize("arguments", [(), ("drop stream table s", "-f", "-"), ("-f", "/no/such/file")])

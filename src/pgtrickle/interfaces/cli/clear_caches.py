@@ -9,10 +9,10 @@ from pgtrickle.interfaces.cli.printing import print_json, say
 
 
 def clear_caches(dsn: Dsn = "", json: Json = False) -> None:
-    """Have every sidecar of the database compile every query anew, from its next tick or refresh on."""
+    """Make every sidecar compile every query again."""
     entries = caches.clear_caches(dsn)
     if json:
         print_json({"entries": entries})
         return
-    noun = "query" if entries == 1 else "queries"
-    say([f"Emptied the caches: the catalog had {formatting.count(entries)} compiled {noun}."])
+    compiled = formatting.counted(entries, "compiled query", "compiled queries")
+    say([f"Cleared the caches: {compiled} removed from the catalog."])

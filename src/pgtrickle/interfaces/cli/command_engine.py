@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -31,8 +32,9 @@ def open_engine(settings: Settings, step: str, loading: str | None = None) -> It
         def start() -> Spark:
             from pgtrickle.pipeline.session import open_spark
 
+            progress.note("No sidecar is running, so this command starts a Spark of its own.")
             progress.step("Starting Spark")
-            spark = open_spark(settings.spark_master)
+            spark = open_spark(settings.spark_master, cache_directory=settings.cache_directory(os.environ))
             progress.step(step)
             return spark
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typer import BadParameter
+from typing import Annotated
+
+from typer import BadParameter, Option
 
 from pgtrickle.commands import define
 from pgtrickle.commands.status import table_status
@@ -14,6 +16,7 @@ from pgtrickle.interfaces.cli.options import (
     Dsn,
     Initialize,
     Json,
+    KeepChanges,
     Mode,
     Name,
     OnDivergence,
@@ -27,12 +30,26 @@ from pgtrickle.interfaces.cli.options import (
 )
 from pgtrickle.interfaces.cli.printing import print_json, say
 from pgtrickle.interfaces.cli.text_files import query_text
+from pgtrickle.interfaces.cli.validate import show_validation
+
+DryRun = Annotated[
+    bool,
+    Option(
+        "--dry-run", help="Create nothing; show the refresh mode, and which indexes and grants are missing."
+    ),
+]
+
+OrReplace = Annotated[
+    bool,
+    Option("--or-replace", help="If it exists, change its query and options to these instead of refusing."),
+]
 
 
 def create(
     name: Name,
     query: Query = None,
     query_file: QueryFile = None,
+    or_replace: OrReplace = False,
     schedule: Schedule = None,
     mode: Mode = None,
     initialize: Initialize = None,
@@ -44,13 +61,21 @@ def create(
     tier: Tier = None,
     refresh_timeout: TableTimeout = None,
     on_divergence: OnDivergence = None,
+    keep_changes: KeepChanges = None,
+    dry_run: DryRun = False,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
-    """Create a table that follows its query."""
+    """Create a stream table from a query.
+
+    It is empty at first. A running sidecar loads it; `pgtrickle refresh NAME` loads it at once.
+    """
     text = query_text(query, query_file)
     if text is None:
-        raise BadParameter("give the query, with --query or --query-file")
+        raise BadParameter("the query is missing: give --query or --query-file")
+    if dry_run:
+        show_validation(dsn, text, mode, name, json)
+        return
     options = given_options(
         schedule=schedule,
         refresh_mode=mode,
@@ -63,16 +88,21 @@ def create(
         tier=tier,
         refresh_timeout=refresh_timeout,
         on_divergence=on_divergence,
+        keep_changes=keep_changes,
     )
-    notices = define.create(dsn, name, text, options)
+    make = define.create_or_replace if or_replace else define.create
+    notices = make(dsn, name, text, options)
     created = table_status(dsn, name)
     if json:
         print_json(created)
         return
+    if created.is_populated:
+        say([f"Changed stream table {created.name} to this definition.", *notices])
+        return
     say(
         [
-            f"Created stream table {created.name}, empty so far.",
-            "A running `pgtrickle run` loads and follows it; `pgtrickle refresh` loads it now.",
+            f"Created stream table {created.name}. It is empty so far.",
+            f"A running sidecar (`pgtrickle run`) loads it; `pgtrickle refresh {created.name}` loads it now.",
             *notices,
         ]
     )

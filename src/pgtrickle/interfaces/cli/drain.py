@@ -11,23 +11,34 @@ from pgtrickle.interfaces.cli.options import Dsn, Json
 from pgtrickle.interfaces.cli.printing import print_json, say
 
 Timeout = Annotated[
-    int, Option("--timeout", min=0, max=86400, help="How many seconds to wait for refreshes that run.")
+    int,
+    Option("--timeout", min=0, max=86400, metavar="SECONDS", help="How long to wait for running refreshes."),
 ]
 
 
 def drain(timeout: Timeout = 60, dsn: Dsn = "", json: Json = False) -> None:
-    """Before a shutdown: let refreshes that run finish, and none start, in any sidecar of the database."""
+    """Start no more refreshes, and wait for the running ones.
+
+    It applies to all sidecars of the database until `pgtrickle undrain`. Use it before a shutdown or an
+    upgrade. Changes are still captured.
+    """
     command.drain(dsn, timeout)
     if json:
         print_json({"is_drained": True})
         return
-    say(["Drained: no refresh runs, and none starts until pgtrickle undrain."])
+    say(["Drained: no refresh is running, and none starts until `pgtrickle undrain`."])
 
 
 def undrain(dsn: Dsn = "", json: Json = False) -> None:
-    """Let refreshes start again."""
-    command.undrain(dsn)
+    """Let refreshes start again after drain."""
+    was_drained = command.undrain(dsn)
     if json:
-        print_json({"is_drained": False})
+        print_json({"is_drained": False, "was_drained": was_drained})
         return
-    say(["Refreshes start again."])
+    say(
+        [
+            "Refreshes can start again."
+            if was_drained
+            else "The database was not drained. Nothing was changed."
+        ]
+    )

@@ -1,19 +1,22 @@
-"""Reports errors on the terminal: one line that says what is wrong and what to do."""
+"""Reports errors: text for people, one line of JSON for programs. Both go to standard error."""
 
 from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
 
+from rich.text import Text
 from typer import Abort, BadParameter, Exit
 from typer.exceptions import TyperException
 
-from pgtrickle.interfaces.cli.printing import errors
-from pgtrickle.model.errors import ConnectionFailed, PgTrickleError
-from pgtrickle.model.settings import DSN
-from pgtrickle.postgres.connection import DatabaseError, to_refusal
+from pgtrickle.interfaces.cli.printing import errors, print_error_json
+from pgtrickle.model.errors import BadUsage, ConnectionFailed, PgTrickleError
+from pgtrickle.model.hints import Interface
+from pgtrickle.model.settings import DSN, LOG_FORMAT, LogFormat
 
 
 class CommandFailed(Exception):
@@ -25,56 +28,107 @@ class CommandFailed(Exception):
 
 
 @contextmanager
-def report_errors(*, is_debugging: bool) -> Iterator[None]:
-    """Turn every error raised inside into one printed line and a `CommandFailed`."""
+def report_errors(*, is_debugging: bool, is_json: bool = False) -> Iterator[None]:
+    """Print every error raised inside, and raise `CommandFailed` instead."""
+
+    def report(error: PgTrickleError) -> CommandFailed:
+        if is_debugging:
+            traceback.print_exc()
+        if is_json:
+            print_error_json(error_values(error))
+        else:
+            _print_error(error)
+        return CommandFailed(error.exit_code)
+
     try:
         yield
     except ConnectionFailed as error:
         if not os.environ.get(DSN.variable):
-            error.hint = (
-                f"say where PostgreSQL is: --dsn, {DSN.variable}, or libpq's PGHOST, PGPORT, PGUSER …"
-            )
-        raise _report(error, is_debugging) from None
+            error.hint = f"give the address with {DSN.variable}, or with libpq's PGHOST, PGPORT, PGUSER …"
+        raise report(error) from None
     except PgTrickleError as error:
-        raise _report(error, is_debugging) from None
-    except DatabaseError as error:
-        raise _report(to_refusal(error), is_debugging) from None
+        raise report(error) from None
     except TyperException as error:
-        _print("error", f"{_sentence(_usage(error))}. Hint: {_help(error)}")
-        raise CommandFailed(2) from None
+        raise report(BadUsage(_usage(error), hint=f"`{_help(error)}` lists what it takes")) from None
     except Abort:
         _print("stopped", "nothing was done")
         raise CommandFailed(1) from None
     except KeyboardInterrupt:
-        _print("stopped", "nothing that was unfinished has been kept")
+        _print("stopped", "unfinished work was rolled back")
         raise CommandFailed(130) from None
     except Exit as error:
         raise CommandFailed(error.exit_code) from None
     except Exception as error:
-        if is_debugging:
-            traceback.print_exc()
-        what = _sentence(f"{type(error).__name__}: {error}")
-        _print("error PGT-X000", f"this should not happen: {what}. Hint: pgtrickle --debug … shows where")
-        raise CommandFailed(1) from None
+        raise report(_translated(error)) from None
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether errors of this command line are for a program; `run` says that by the format of its log."""
+    if "--json" in arguments:
+        return True
+    if "run" not in arguments:
+        return False
+    given = dict(pairwise(arguments)).get(LOG_FORMAT.option)
+    for argument in arguments:
+        option, _, value = argument.partition("=")
+        given = value if option == LOG_FORMAT.option and value else given
+    return (given or os.environ.get(LOG_FORMAT.variable, "")).lower() == LogFormat.JSON.value
+
+
+def _translated(error: Exception) -> PgTrickleError:
+    """The error of pgtrickle for any other: what PostgreSQL says, or that we have a defect."""
+    # imported here, because the help and the version need no database
+    from pgtrickle.postgres.connection import DatabaseError, to_error
+
+    if isinstance(error, DatabaseError):
+        return to_error(error)
+    return PgTrickleError(
+        f"unexpected {type(error).__name__}: {error}",
+        hint="`pgtrickle --debug …` shows where it happened",
+    )
 
 
 def error_line(error: PgTrickleError) -> str:
-    """The message and hint of an error on one line."""
+    """The message, detail and hint of an error on one line."""
     text = f"{_sentence(error.message)}."
-    return f"{text} Hint: {_sentence(error.hint)}" if error.hint else text
+    if error.detail:
+        text += f" {_sentence(error.detail)}."
+    hint = error.hint_for(Interface.CLI)
+    return f"{text} Hint: {_sentence(hint)}." if hint else text
 
 
-def _report(error: PgTrickleError, is_debugging: bool) -> CommandFailed:
-    if is_debugging:
-        traceback.print_exc()
-    _print(f"error {error.code}", error_line(error))
-    return CommandFailed(error.exit_code)
+def error_values(error: PgTrickleError) -> dict[str, Any]:
+    """An error as JSON. The keys are a stable interface."""
+    return {
+        "code": error.code,
+        "sqlstate": error.reported_sqlstate,
+        "message": error.message,
+        "detail": error.detail,
+        "hint": error.hint_for(Interface.CLI),
+        "excerpt": error.excerpt,
+    }
 
 
-def _print(label: str, text: str) -> None:
+def _print_error(error: PgTrickleError) -> None:
+    """One line, or several if there is an excerpt of the query or a detail."""
+    label = f"error {error.code}"
+    if not error.excerpt and not error.detail:
+        _print(label, error_line(error))
+        return
+    _print(label, f"{_sentence(error.message)}.")
     console = errors()
-    console.print(f"{label}:", style="bold red", end=" ")
-    console.print(text, soft_wrap=True)
+    if error.excerpt:
+        console.print(Text(error.excerpt), soft_wrap=True)
+    if error.detail:
+        _print("Detail", f"{_sentence(error.detail)}.", style="bold")
+    if hint := error.hint_for(Interface.CLI):
+        _print("Hint", f"{_sentence(hint)}.", style="bold")
+
+
+def _print(label: str, text: str, style: str = "bold red") -> None:
+    console = errors()
+    # a terminal would break long lines inside words; a program wants them whole
+    console.print(Text.assemble((f"{label}: ", style), text), soft_wrap=not console.is_terminal)
 
 
 def _sentence(text: str) -> str:

@@ -13,7 +13,7 @@ from pgtrickle.model.settings import read_settings
 
 
 def explain(name: Name, dsn: Dsn = "", json: Json = False) -> None:
-    """Show how a stream table is kept: operators, delta rules, what is read; if FULL, why."""
+    """Show how a stream table is refreshed, or why it is FULL."""
     check_arguments(dsn, name)
     with open_engine(read_settings(os.environ, dsn=dsn), f"Compiling {name}") as engine:
         from pgtrickle.commands import explain as command

@@ -7,7 +7,7 @@ from datetime import datetime
 from rich.text import Text
 
 from pgtrickle.commands.status import StreamTableStatus
-from pgtrickle.model.stream_table import RefreshMode, Status
+from pgtrickle.model.stream_table import Status
 from pgtrickle.model.tier import Tier
 
 _COLOURS = {
@@ -50,6 +50,11 @@ def count(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: `1 row`, `2 rows`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def moment(value: datetime | None) -> str:
     """A time in the local time zone."""
     return "–" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
@@ -61,8 +66,8 @@ def schedule(table: StreamTableStatus) -> str:
 
 
 def mode(table: StreamTableStatus) -> str:
-    """The requested mode and the effective one if it differs: `AUTO → FULL`."""
+    """The requested mode, and the effective one if it is known and differs: `AUTO → FULL`."""
     requested, effective = table.refresh_mode, table.effective_refresh_mode
     if effective is None:
-        return requested.value if requested is not RefreshMode.AUTO else "AUTO → not yet known"
+        return requested.value
     return requested.value if requested is effective else f"{requested.value} → {effective.value}"

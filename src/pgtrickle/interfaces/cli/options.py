@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from enum import Enum
+from typing import Annotated, Any, Final, TypeAlias
 
 from typer import Argument, Option
 
 from pgtrickle.commands.define import Options
-from pgtrickle.model import settings
-from pgtrickle.model.options import BY_NAME
-from pgtrickle.model.settings import Pooling, Setting, SparkPath
+from pgtrickle.interfaces.cli import completion
+from pgtrickle.model import http_settings, settings
+from pgtrickle.model.options import BY_NAME, Form
+from pgtrickle.model.setting import Setting
+from pgtrickle.model.settings import LogFormat, LogLevel, Pooling, SparkPath
+
+_METAVARS: Final = {
+    "dsn": "DSN",
+    "listen_dsn": "DSN",
+    "spark_master": "URL",
+    "memory_limit": "SIZE",
+    "temp_file_limit": "SIZE",
+    "http": "ADDRESS",
+    "http_token_file": "FILE",
+    "http_host": "NAMES",
+    "http_dsn": "DSN",
+}
 
 
 def setting_option(setting: Setting[Any]) -> Any:
@@ -17,19 +32,56 @@ def setting_option(setting: Setting[Any]) -> Any:
     return Option(
         setting.option,
         envvar=setting.variable,
-        show_envvar=False,
         show_default=setting.shown_default or True,
-        help=f"{setting.help} Environment: {setting.variable}.",
+        metavar=_METAVARS.get(setting.name) or _metavar(setting.default),
+        help=setting.help,
         min=setting.least,
         max=setting.most,
     )
 
 
 def table_option(name: str) -> Any:
-    """The command-line option for an option of a stream table."""
+    """The command-line option for an option of a new stream table. It shows the default."""
+    default = BY_NAME[name].default
+    shown = BY_NAME[name].shown_default if default is None else _shown(BY_NAME[name].cli_flag, default)
+    return _table_option(name, shown or False)
+
+
+def changed_option(name: str) -> Any:
+    """The same for an existing stream table, where an option that is not given stays as it is."""
+    return _table_option(name, False)
+
+
+def _table_option(name: str, shown_default: str | bool) -> Any:
     option = BY_NAME[name]
-    short = {"schedule": ("-s",), "refresh_mode": ("-m",)}.get(name, ())
-    return Option(option.cli_flag, *short, show_default=False, help=option.help)
+    return Option(
+        option.cli_flag,
+        *{"schedule": ("-s",), "refresh_mode": ("-m",)}.get(name, ()),
+        show_default=shown_default,
+        metavar="|".join(option.choices) or ("" if option.form is Form.BOOLEAN else name.upper()),
+        autocompletion=completion.choices(option.choices) if option.choices else None,
+        help=option.help,
+    )
+
+
+def _shown(flag: str, default: str | bool) -> str:
+    on, _, off = flag.partition("/")
+    return (on if default else off).removeprefix("--") if isinstance(default, bool) else default
+
+
+def _metavar(default: object) -> str:
+    """What stands for the value in the help text."""
+    match default:
+        case Enum():
+            return "|".join(member.value for member in type(default))
+        case bool():
+            return ""
+        case int():
+            return "N"
+        case float():
+            return "SECONDS"
+        case _:
+            return "TEXT"
 
 
 def given_options(**options: str | bool | None) -> Options:
@@ -50,6 +102,13 @@ RefreshTimeout: TypeAlias = Annotated[float, setting_option(settings.REFRESH_TIM
 TempFileLimit: TypeAlias = Annotated[str, setting_option(settings.TEMP_FILE_LIMIT)]
 StopTimeout: TypeAlias = Annotated[float, setting_option(settings.STOP_TIMEOUT)]
 CacheEntries: TypeAlias = Annotated[int, setting_option(settings.TEMPLATE_CACHE_MAX_ENTRIES)]
+Http: TypeAlias = Annotated[str | None, setting_option(http_settings.HTTP)]
+HttpTokenFile: TypeAlias = Annotated[str | None, setting_option(http_settings.HTTP_TOKEN_FILE)]
+HttpHost: TypeAlias = Annotated[str | None, setting_option(http_settings.HTTP_HOST)]
+HttpDsn: TypeAlias = Annotated[str | None, setting_option(http_settings.HTTP_DSN)]
+LogLevelOption: TypeAlias = Annotated[LogLevel, setting_option(settings.LOG_LEVEL)]
+LogFormatOption: TypeAlias = Annotated[LogFormat, setting_option(settings.LOG_FORMAT)]
+Traces: TypeAlias = Annotated[bool, setting_option(settings.TRACES)]
 
 Schedule: TypeAlias = Annotated[str | None, table_option("schedule")]
 Mode: TypeAlias = Annotated[str | None, table_option("refresh_mode")]
@@ -62,23 +121,41 @@ PoolerCompatibility: TypeAlias = Annotated[bool | None, table_option("pooler_com
 Tier: TypeAlias = Annotated[str | None, table_option("tier")]
 TableTimeout: TypeAlias = Annotated[str | None, table_option("refresh_timeout")]
 OnDivergence: TypeAlias = Annotated[str | None, table_option("on_divergence")]
-NewStatus: TypeAlias = Annotated[str | None, table_option("status")]
+KeepChanges: TypeAlias = Annotated[str | None, table_option("keep_changes")]
 
-Json: TypeAlias = Annotated[bool, Option("--json", help="Print JSON, for programs.")]
+Json: TypeAlias = Annotated[bool, Option("--json", help="Print the result, or the error, as JSON.")]
+Interval: TypeAlias = Annotated[
+    float,
+    Option("--interval", "-i", min=0.1, metavar="SECONDS", help="How often to poll the database."),
+]
 Name: TypeAlias = Annotated[
     str,
     Argument(
         show_default=False,
-        help="The stream table, written as in SQL: sales, shop.sales, '\"Sales 2025\"'.",
+        autocompletion=completion.stream_tables,
+        metavar="NAME",
+        help="The stream table, written as in SQL: sales, shop.sales, '\"Sales\"'.",
     ),
 ]
 OneOrAll: TypeAlias = Annotated[
-    str | None, Argument(show_default=False, help="One stream table; without it, all.")
+    str | None,
+    Argument(
+        show_default=False,
+        autocompletion=completion.stream_tables,
+        metavar="NAME",
+        help="One stream table. Without it, all stream tables.",
+    ),
 ]
 Query: TypeAlias = Annotated[
-    str | None, Option("--query", "-q", show_default=False, help="The query it follows: one SELECT.")
+    str | None, Option("--query", "-q", show_default=False, metavar="SQL", help="The query: one SELECT.")
 ]
 QueryFile: TypeAlias = Annotated[
     str | None,
-    Option("--query-file", "-f", show_default=False, help="A file with the query; - reads standard input."),
+    Option(
+        "--query-file",
+        "-f",
+        show_default=False,
+        metavar="FILE",
+        help="A file with the query; - reads standard input.",
+    ),
 ]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from collections.abc import Iterable
-from datetime import datetime
-from enum import Enum
 from typing import Any
 
 from rich.console import Console
 
-from pgtrickle.model.names import RelationName
+from pgtrickle.model.hints import Interface, render
+from pgtrickle.model.json_values import json_value
 
 _WIDE = 400
 """Width without a terminal: wide enough that a program reading the output gets all of the text."""
@@ -30,7 +28,8 @@ def errors() -> Console:
 
 def warn(sentence: str) -> None:
     """Print a warning to standard error."""
-    errors().print(sentence, style="yellow", soft_wrap=True)
+    console = errors()
+    console.print(sentence, style="yellow", soft_wrap=not console.is_terminal)
 
 
 def print_json(value: Any) -> None:
@@ -44,27 +43,15 @@ def print_json_line(value: Any) -> None:
     sys.stdout.flush()
 
 
-def json_value(value: Any) -> Any:
-    """The value as JSON types."""
-    match value:
-        case RelationName():
-            return str(value)
-        case Enum():
-            return value.value
-        case datetime():
-            return value.isoformat()
-        case dict():
-            return {key: json_value(part) for key, part in value.items()}
-        case list() | tuple():
-            return [json_value(part) for part in value]
-        case _ if dataclasses.is_dataclass(value):
-            return {field.name: json_value(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        case _:
-            return value
+def print_error_json(value: Any) -> None:
+    """Print a value as one line of JSON to standard error."""
+    sys.stderr.write(json.dumps(json_value(value), ensure_ascii=False) + "\n")
+    sys.stderr.flush()
 
 
 def say(sentences: Iterable[str]) -> None:
-    """Print sentences, one per line."""
+    """Print sentences, each on its own line, in the language of the command line."""
     console = output()
     for sentence in sentences:
-        console.print(sentence, soft_wrap=True)
+        # a terminal would break long lines inside words
+        console.print(render(sentence, Interface.CLI), soft_wrap=not console.is_terminal)

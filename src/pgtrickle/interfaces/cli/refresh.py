@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 
+from pgtrickle.commands.serving import refresh_served
 from pgtrickle.interfaces.cli import formatting
-from pgtrickle.interfaces.cli.command_engine import check_arguments, open_engine
+from pgtrickle.interfaces.cli.command_engine import open_engine
 from pgtrickle.interfaces.cli.options import Dsn, Json, Master, MaxErrors, MemoryLimit, Name, PathOption
 from pgtrickle.interfaces.cli.printing import print_json, say
+from pgtrickle.interfaces.cli.progress import ProgressLine
 from pgtrickle.model.settings import SparkPath, read_settings
 from pgtrickle.model.stream_table import RefreshOutcome
 
@@ -21,15 +23,21 @@ def refresh(
     max_consecutive_errors: MaxErrors = 3,
     json: Json = False,
 ) -> None:
-    """Bring a stream table up to this moment."""
+    """Refresh a stream table now.
+
+    A running sidecar does it. Without one, this command starts a Spark of its own; the options of Spark are
+    for that case.
+    """
     settings = read_settings(
         os.environ, dsn=dsn, spark_master=spark_master, path=path, memory_limit=memory_limit
     )
-    check_arguments(dsn, name)
-    with open_engine(settings, f"Refreshing {name}", name) as engine:
-        from pgtrickle.commands import refresh as command
+    with ProgressLine(f"Refreshing {name}", dsn, name):
+        outcome = refresh_served(dsn, name)
+    if outcome is None:
+        with open_engine(settings, f"Refreshing {name}", name) as engine:
+            from pgtrickle.commands import refresh as command
 
-        outcome = command.refresh(engine, name, max_consecutive_errors)
+            outcome = command.refresh(engine, name, max_consecutive_errors)
     if json:
         print_json(outcome)
         return

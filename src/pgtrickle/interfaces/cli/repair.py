@@ -7,17 +7,23 @@ from typing import Annotated
 from typer import Argument
 
 from pgtrickle.commands import repair as command
+from pgtrickle.interfaces.cli.completion import stream_tables
 from pgtrickle.interfaces.cli.options import Dsn, Json
 from pgtrickle.interfaces.cli.printing import print_json, say
 
 OneName = Annotated[
     str | None,
-    Argument(show_default=False, help="The stream table to load anew; without it, whatever is broken."),
+    Argument(
+        show_default=False,
+        autocompletion=stream_tables,
+        metavar="NAME",
+        help="The stream table to load again. Without it, everything that is broken.",
+    ),
 ]
 
 
 def repair(name: OneName = None, dsn: Dsn = "", json: Json = False) -> None:
-    """Bind a restored or cloned database anew, mend what is broken, or load one stream table anew."""
+    """Repair a restored or cloned database, or one stream table."""
     done = command.repair(dsn, name)
     if json:
         print_json({"done": done})

@@ -1,27 +1,34 @@
-"""The command `run`: the sidecar, which prints one line for each refresh."""
+"""The command `run`: the sidecar."""
 
 from __future__ import annotations
 
 import logging
 import os
 import signal
+import sys
 import threading
 import time
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-from rich.text import Text
-from typer import BadParameter, Option
-
+from pgtrickle.catalog.install import check_may_serve, check_original
 from pgtrickle.commands.connections import open_installed
-from pgtrickle.interfaces.cli import formatting
-from pgtrickle.interfaces.cli.error_reporting import error_line
+from pgtrickle.interfaces.background import POLL_SECONDS, cancel_refreshes
+from pgtrickle.interfaces.cli.http_server import open_server
+from pgtrickle.interfaces.cli.log_lines import SidecarLog
 from pgtrickle.interfaces.cli.options import (
     CacheEntries,
     Dsn,
+    Http,
+    HttpDsn,
+    HttpHost,
+    HttpTokenFile,
     Json,
     ListenDsn,
+    LogFormatOption,
+    LogLevelOption,
     Master,
     MaxConnections,
     MaxErrors,
@@ -31,30 +38,21 @@ from pgtrickle.interfaces.cli.options import (
     RefreshTimeout,
     StopTimeout,
     TempFileLimit,
+    Traces,
     Workers,
 )
-from pgtrickle.interfaces.cli.printing import errors, output, print_json_line
-from pgtrickle.interfaces.cli.progress import ProgressLine
-from pgtrickle.model.errors import SparkLost
-from pgtrickle.model.settings import Pooling, Settings, SparkPath, read_settings
-from pgtrickle.model.stream_table import Action
+from pgtrickle.interfaces.cli.spark_options import SparkConf, spark_settings_of
+from pgtrickle.interfaces.http.server import HttpServer, both
+from pgtrickle.model.settings import LogFormat, LogLevel, Pooling, Settings, SparkPath, read_settings
+from pgtrickle.pipeline.java import require_java
 from pgtrickle.postgres.connection import check_writable
 from pgtrickle.postgres.pool import Pool
 
 if TYPE_CHECKING:
-    from pgtrickle.commands.run import RefreshEvent
     from pgtrickle.pipeline.session import Spark
     from pgtrickle.refresh.engine import Engine
 
 DEFAULTS: Final = Settings()
-POLL_SECONDS = 0.2
-GRACE_SECONDS = 10.0
-"""How long abandoned refreshes may take to stop."""
-
-SparkConf = Annotated[
-    list[str] | None,
-    Option("--spark-conf", show_default=False, help="A setting of Spark, as key=value; may be repeated."),
-]
 
 
 def run(
@@ -72,10 +70,22 @@ def run(
     refresh_timeout: RefreshTimeout = DEFAULTS.refresh_timeout,
     temp_file_limit: TempFileLimit = DEFAULTS.temp_file_limit,
     stop_timeout: StopTimeout = DEFAULTS.stop_timeout,
+    http: Http = None,
+    http_token_file: HttpTokenFile = None,
+    http_host: HttpHost = None,
+    http_dsn: HttpDsn = None,
+    log_level: LogLevelOption = DEFAULTS.log_level,
+    log_format: LogFormatOption = DEFAULTS.log_format,
+    traces: Traces = DEFAULTS.traces,
     json: Json = False,
 ) -> None:
-    """Follow the schedules of all stream tables until Ctrl-C or SIGTERM. This is the sidecar."""
-    spark_settings = _spark_settings(spark_conf or [])
+    """Run the sidecar, which refreshes all stream tables.
+
+    It stops on Ctrl-C or SIGTERM, after the running refreshes. Any number of sidecars can serve a database.
+    `--json` is short for `--log-format json`.
+    """
+    began = time.monotonic()
+    spark_settings = spark_settings_of(spark_conf or [])
     settings = read_settings(
         os.environ,
         dsn=dsn,
@@ -91,54 +101,92 @@ def run(
         refresh_timeout=refresh_timeout,
         temp_file_limit=temp_file_limit,
         stop_timeout=stop_timeout,
+        http=http,
+        http_token_file=http_token_file,
+        http_host=http_host,
+        http_dsn=http_dsn,
+        log_level=log_level,
+        log_format=LogFormat.JSON if json else log_format,
+        traces=traces,
     )
+    log = SidecarLog(settings.log_level, settings.log_format)
     with open_installed(dsn) as connection:
         check_writable(connection)
+        check_may_serve(connection)
+        check_original(connection)
         where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
+    if not spark_master.startswith("sc://"):
+        require_java()
     # before Spark starts, so that a wrong setting is reported immediately
     pool = Pool(dsn, max_connections, pooler)
     way = "through a pooler" if pool.is_pooled else "directly"
     pool.close()
+    server = open_server(settings, log)
     settings = replace(settings, pooler=Pooling.YES if pool.is_pooled else Pooling.NO)
-    engine = _start_engine(settings, spark_settings)
+    log.announce(
+        f"Serving the stream tables of {where}, connected {way},"
+        f" with at most {max_connections} connections. Press Ctrl-C to stop."
+    )
+    from pgtrickle.commands.engine import build_engine
+
+    start = _SparkStart(settings, spark_settings, began, log)
+    engine = build_engine(settings, start)
     try:
-        errors().print(
-            f"Following the stream tables of {where}, connected {way},"
-            f" with at most {max_connections} connections. Ctrl-C stops.",
-            soft_wrap=True,
-        )
-        _serve(engine, settings, is_json=json)
+        _serve(engine, settings, start, log, server)
     finally:
+        if server is not None:
+            server.stop()
         engine.close()
-    errors().print("Stopped.")
+    log.announce("Stopped.")
 
 
-def _start_engine(settings: Settings, spark_settings: dict[str, str]) -> Engine:
-    """Start an engine and warm up its Spark, so that no refresh waits for it."""
-    began = time.monotonic()
-    with ProgressLine(f"Starting Spark on {settings.spark_master}"):
-        from pgtrickle.commands.engine import build_engine
-        from pgtrickle.pipeline.session import open_spark
+@dataclass(slots=True)
+class _SparkStart:
+    """Starts Spark and reports how far it is; called again after Spark has died."""
 
+    settings: Settings
+    spark_settings: dict[str, str]
+    began: float
+    log: SidecarLog
+    is_ready: bool = False
+
+    def __call__(self) -> Spark:
         # we report a dead JVM ourselves, and only once
         logging.getLogger().addFilter(lambda record: record.msg != "Exception while sending command.")
+        is_first = not self.is_ready
+        if is_first:
+            self.log.announce(
+                f"Warming up: Spark on {self.settings.spark_master} is starting."
+                " Refreshes that need no Spark are carried out meanwhile."
+            )
+        from pgtrickle.pipeline.session import open_spark
 
-        def start() -> Spark:
-            spark = open_spark(settings.spark_master, configuration=spark_settings)
-            spark.warm()
-            return spark
+        spark = open_spark(
+            self.settings.spark_master,
+            configuration=self.spark_settings,
+            cache_directory=self.settings.cache_directory(os.environ),
+        )
+        spark.warm()
+        threading.Thread(target=_warm_further, args=(spark,), name="spark warming", daemon=True).start()
+        if is_first:
+            self.is_ready = True
+            why_jobs = spark.programs.why_jobs
+            self.log.announce(
+                f"Ready after {time.monotonic() - self.began:.1f} s; small changes computed in place:"
+                f" {'yes' if why_jobs is None else f'no, because {why_jobs}'}."
+            )
+        return spark
 
-        engine = build_engine(settings, start)
-        _ = engine.spark
-    errors().print(
-        f"Spark on {settings.spark_master} is ready after {time.monotonic() - began:.1f} s;"
-        f" small changes computed in place: {engine.supply.in_place}.",
-        soft_wrap=True,
-    )
-    return engine
+
+def _warm_further(spark: Spark) -> None:
+    # it fails if Spark is stopped meanwhile, and nothing depends on it
+    with suppress(Exception):
+        spark.warm_further()
 
 
-def _serve(engine: Engine, settings: Settings, *, is_json: bool) -> None:
+def _serve(
+    engine: Engine, settings: Settings, start: _SparkStart, log: SidecarLog, server: HttpServer | None
+) -> None:
     """Run the scheduler in its own thread, so that this one can handle signals."""
     from pgtrickle.commands.run import run as run_with
 
@@ -147,98 +195,50 @@ def _serve(engine: Engine, settings: Settings, *, is_json: bool) -> None:
 
     def loop() -> None:
         try:
-            run_with(engine, stop, _print_event_json if is_json else _print_event, settings)
+            run_with(engine, stop, both(log, server), settings, server.watch if server is not None else None)
         except BaseException as failure:
             failures.append(failure)
 
-    _stop_on_signals(stop)
+    _stop_on_signals(stop, start, log)
+    if server is not None:
+        server.start(engine)
     # a daemon, because the process must end even if the scheduler hangs
     thread = threading.Thread(target=loop, name="sidecar", daemon=True)
     thread.start()
     while thread.is_alive() and not stop.is_set():
-        thread.join(POLL_SECONDS)
+        try:
+            thread.join(POLL_SECONDS)
+        except (KeyboardInterrupt, SystemExit):
+            # it ends by itself; without its connections it would report errors
+            thread.join(1.0)
+            raise
+        if engine.supply.failed_start is not None and not start.is_ready:
+            failures.append(engine.supply.failed_start)
+            stop.set()
     thread.join(settings.stop_timeout)
     if thread.is_alive():
-        errors().print(
-            f"Giving up what is not done after {settings.stop_timeout:g} s; nothing of it is kept."
+        log.announce(
+            f"Cancelling the refreshes that still run after {settings.stop_timeout:g} s.", LogLevel.WARNING
         )
-        _abandon(engine, thread)
+        cancel_refreshes(lambda: engine, thread)
     elif failures:
         raise failures[0]
 
 
-def _abandon(engine: Engine, thread: threading.Thread) -> None:
-    """Make every running refresh fail. One that is between two statements fails at its next statement."""
-    deadline = time.monotonic() + GRACE_SECONDS
-    while thread.is_alive() and time.monotonic() < deadline:
-        engine.abandon()
-        thread.join(POLL_SECONDS)
+def _stop_on_signals(stop: threading.Event, start: _SparkStart, log: SidecarLog) -> None:
+    """Finish the running refreshes at the first signal; stop at once at the second, which loses nothing.
 
-
-def _stop_on_signals(stop: threading.Event) -> None:
-    """Finish the running refreshes at the first signal; stop at once at the second, which loses nothing."""
+    While Spark starts, the first signal stops at once.
+    """
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        errors().print("Stopping when the refreshes at hand are done; once more stops at once.")
+        if stop.is_set() or not start.is_ready:
+            stop.set()
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            sys.exit(128 + number)
+        log.announce("Stopping after the running refreshes. Press Ctrl-C again to stop now.")
         stop.set()
 
-    # after Spark has started, because PySpark installs its own SIGINT handler
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
-
-
-def _print_event(event: RefreshEvent) -> None:
-    """Print one line with time, table, action, rows, duration and reason; nothing if no data had changed."""
-    if event.outcome is not None and event.outcome.action is Action.NO_DATA:
-        return
-    text = Text(event.at.astimezone().strftime("%H:%M:%S") + "  ", style="dim")
-    text.append(f"{_name(event) or _subject(event):<30}  ", style="bold")
-    if event.note is not None:
-        text.append(event.note, style="green")
-    elif event.error is not None:
-        text.append(f"error {event.error.code}: {error_line(event.error)}", style="red")
-    elif event.outcome is not None:
-        outcome = event.outcome
-        text.append(f"{outcome.action.value:<12}  ")
-        text.append(f"+{formatting.count(outcome.rows_inserted):<8}", style="green")
-        text.append(f"−{formatting.count(outcome.rows_deleted):<8}", style="magenta")
-        text.append(f"{formatting.milliseconds(outcome.milliseconds):>8}  ")
-        text.append(outcome.reason, style="dim")
-    output().print(text, soft_wrap=True)
-
-
-def _print_event_json(event: RefreshEvent) -> None:
-    outcome, error = event.outcome, event.error
-    print_json_line(
-        {
-            "at": event.at,
-            "name": _name(event),
-            "action": outcome.action if outcome else None,
-            "rows_inserted": outcome.rows_inserted if outcome else 0,
-            "rows_deleted": outcome.rows_deleted if outcome else 0,
-            "milliseconds": outcome.milliseconds if outcome else None,
-            "reason": outcome.reason if outcome else None,
-            "note": event.note,
-            "error": {"code": error.code, "message": error.message, "hint": error.hint} if error else None,
-        }
-    )
-
-
-def _subject(event: RefreshEvent) -> str:
-    """The subject of an event that names no stream table."""
-    concerns_spark = event.note is not None or isinstance(event.error, SparkLost)
-    return "Spark" if concerns_spark else "the database"
-
-
-def _name(event: RefreshEvent) -> str | None:
-    """The stream table of an event; None if the event concerns all of them."""
-    return str(event.name) if event.name.name else None
-
-
-def _spark_settings(given: list[str]) -> dict[str, str]:
-    for setting in given:
-        if "=" not in setting:
-            raise BadParameter(f"--spark-conf {setting} is not key=value")
-    return dict(setting.split("=", 1) for setting in given)

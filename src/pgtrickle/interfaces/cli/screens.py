@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgtrickle.commands.status import PastRefresh, Sidecar, StreamTableStatus
+from pgtrickle.commands.status import NO_SIDECAR, PastRefresh, Sidecar, StreamTableStatus
 from pgtrickle.interfaces.cli import formatting
+from pgtrickle.interfaces.cli.fitting_table import FittingTable
 from pgtrickle.model.durations import duration_text
+from pgtrickle.model.hints import Interface, render
 from pgtrickle.model.stream_table import Status
 
 
@@ -19,7 +20,7 @@ def definitions(tables: Sequence[StreamTableStatus]) -> RenderableType:
     """The definitions of all stream tables."""
     if not tables:
         return Text('No stream tables yet. Create one: pgtrickle create NAME --query "select …"')
-    screen = _table("stream table", "status", "schedule", "mode", "reads", "owner")
+    screen = FittingTable("stream table", "status", "schedule", "mode", "reads", "owner")
     for table in tables:
         screen.add_row(
             Text(str(table.name)),
@@ -36,9 +37,8 @@ def statuses(tables: Sequence[StreamTableStatus]) -> RenderableType:
     """The status of all stream tables, followed by the errors of those that fail."""
     if not tables:
         return definitions(tables)
-    screen = _table("stream table", "status", "data as of", "waiting", "schedule", "mode", "last refresh")
-    for column in (2, 3):
-        screen.columns[column].justify = "right"
+    headers = ("stream table", "status", "data as of", "pending", "schedule", "mode", "last refresh")
+    screen = FittingTable(*headers, right=("data as of", "pending"))
     for table in tables:
         screen.add_row(
             Text(str(table.name)),
@@ -62,7 +62,7 @@ def status(table: StreamTableStatus) -> RenderableType:
         ("stream table", Text(str(table.name), style="bold")),
         ("status", formatting.status(table.status)),
         ("data as of", _freshness(table) + _at(table)),
-        ("waiting", f"{formatting.count(table.pending_changes)} captured change rows"),
+        ("pending", _pending(table)),
         ("schedule", formatting.schedule(table)),
         ("mode", formatting.mode(table)),
     ]
@@ -72,14 +72,17 @@ def status(table: StreamTableStatus) -> RenderableType:
         limit = duration_text(table.refresh_timeout) if table.refresh_timeout else "none"
         rows.append(("refresh timeout", Text(limit)))
     if table.waits:
-        rows.append(("waits", Text(table.waits, style="yellow")))
+        rows.append(("waiting", Text(table.waits, style="yellow")))
     rows.append(("last refresh", _last_refresh(table)))
     if table.repairs:
-        rows.append(("self-repairs", Text(_repairs(table), style="yellow")))
+        rows.append(("repairs", Text(_repairs(table), style="yellow")))
     if table.last_error:
         rows.append(("last error", Text(_one_line(table.last_error), style="red")))
         rows.append(
-            ("failures", f"{table.consecutive_errors} in a row; next try {formatting.moment(table.retry_at)}")
+            (
+                "failures",
+                _failures(table),
+            )
         )
     rows += [("reads", ", ".join(table.sources)), ("owner", table.owner), ("query", table.query.strip())]
     for label, value in rows:
@@ -91,11 +94,10 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
     """Refreshes, newest first."""
     if not refreshes:
         return Text(
-            "Not refreshed yet. pgtrickle run follows its schedule; pgtrickle refresh NAME does it now."
+            "Not refreshed yet. `pgtrickle run` refreshes it on its schedule, `pgtrickle refresh NAME` now."
         )
-    screen = _table("started", "action", "inserted", "deleted", "took", "why", "by")
-    for column in (2, 3, 4):
-        screen.columns[column].justify = "right"
+    numbers = ("inserted", "deleted", "took", "read", "compute", "apply")
+    screen = FittingTable("started", "action", *numbers, "why", "by", right=numbers)
     for past in refreshes:
         screen.add_row(
             formatting.moment(past.started_at),
@@ -103,6 +105,9 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
             formatting.count(past.rows_inserted),
             formatting.count(past.rows_deleted),
             formatting.milliseconds(past.milliseconds),
+            formatting.milliseconds(past.read_ms),
+            formatting.milliseconds(past.compute_ms),
+            formatting.milliseconds(past.apply_ms),
             Text(_one_line(past.error), style="red") if past.error else Text(past.reason or ""),
             Text(past.initiated_by),
         )
@@ -112,11 +117,9 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
 def sidecars(serving: Sequence[Sidecar]) -> RenderableType:
     """The sidecars of a database."""
     if not serving:
-        return Text("No sidecar serves this database. Start one: pgtrickle run")
-    numbers = ("workers busy", "queued", "behind", "a look takes", "at most", "refreshes", "failures")
-    screen = _table("sidecar", "since", *numbers, "in place")
-    for column in range(2, 2 + len(numbers)):
-        screen.columns[column].justify = "right"
+        return Text("No sidecar serves this database. Start one: `pgtrickle run`")
+    numbers = ("busy workers", "queued", "behind", "poll", "slowest poll", "refreshes", "failures")
+    screen = FittingTable("sidecar", "since", *numbers, "in place", right=numbers)
     for sidecar in serving:
         place = Text(f"{sidecar.host}, process {sidecar.process}")
         if not sidecar.is_alive:
@@ -150,18 +153,22 @@ def _in_place(sidecar: Sidecar) -> str:
     return str(sidecar.vitals.get("in_place") or "not known yet")
 
 
-def _table(*headers: str) -> Table:
-    screen = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for header in headers:
-        screen.add_column(header, overflow="fold")
-    screen.columns[0].no_wrap = True
-    return screen
-
-
 def _freshness(table: StreamTableStatus) -> str:
     if not table.is_populated or table.staleness_seconds is None:
-        return "not loaded yet"
+        return "not loaded"
+    if table.staleness_seconds == 0:
+        return "now"
     return f"{formatting.age(table.staleness_seconds)} ago"
+
+
+def _failures(table: StreamTableStatus) -> str:
+    return f"{table.consecutive_errors} in a row; next attempt: {formatting.moment(table.retry_at)}"
+
+
+def _pending(table: StreamTableStatus) -> str:
+    if table.pending_changes is None:
+        return "–"
+    return formatting.counted(table.pending_changes, "captured change row")
 
 
 def _at(table: StreamTableStatus) -> str:
@@ -170,7 +177,7 @@ def _at(table: StreamTableStatus) -> str:
 
 def _last_refresh(table: StreamTableStatus) -> str:
     if table.last_action is None:
-        return "none yet"
+        return "none"
     return f"{table.last_action.value}, {formatting.milliseconds(table.last_milliseconds)}"
 
 
@@ -180,14 +187,18 @@ def _waits(tables: Sequence[StreamTableStatus]) -> list[RenderableType]:
     for table in tables:
         if table.waits:
             waiting.setdefault(table.waits, []).append(str(table.name))
-    return [
-        Text.assemble(
-            (", ".join(names) if len(names) <= 3 else f"{len(names)} stream tables", "bold"),
-            f": {'waits' if len(names) == 1 else 'wait'}: ",
-            (reason, "yellow"),
-        )
-        for reason, names in waiting.items()
-    ]
+    return [_waiting_line(reason, names) for reason, names in waiting.items()]
+
+
+def _waiting_line(reason: str, names: Sequence[str]) -> RenderableType:
+    if reason.startswith(NO_SIDECAR):
+        # it concerns the whole database
+        return Text(f"{reason[0].upper()}{reason[1:]}. Start one with `pgtrickle run`", style="yellow")
+    return Text.assemble(
+        (", ".join(names) if len(names) <= 3 else f"{len(names)} stream tables", "bold"),
+        f" {'is' if len(names) == 1 else 'are'} waiting: ",
+        (reason, "yellow"),
+    )
 
 
 def _notes(table: StreamTableStatus) -> list[RenderableType]:
@@ -195,7 +206,7 @@ def _notes(table: StreamTableStatus) -> list[RenderableType]:
     if table.downgrade_reason:
         notes.append(_note(table, "FULL because", table.downgrade_reason, ""))
     if table.repairs:
-        notes.append(_note(table, "self-repairs:", _repairs(table), "yellow"))
+        notes.append(_note(table, "repairs:", _repairs(table), "yellow"))
     if table.last_error and table.status is not Status.ACTIVE:
         notes.append(_note(table, "last error:", table.last_error, "red"))
     return notes
@@ -204,7 +215,7 @@ def _notes(table: StreamTableStatus) -> list[RenderableType]:
 def _repairs(table: StreamTableStatus) -> str:
     when = formatting.moment(table.last_repair_at)
     count = formatting.count(table.repairs)
-    return f"{count}, the last at {when}; pgtrickle.repairs('{table.name}') has the rows"
+    return f"{count}, the last at {when}; pgtrickle.repairs('{table.name}') shows the rows"
 
 
 def _note(table: StreamTableStatus, label: str, text: str, style: str) -> RenderableType:
@@ -212,4 +223,5 @@ def _note(table: StreamTableStatus, label: str, text: str, style: str) -> Render
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    """A stored error on one line, with its hint in the language of the command line."""
+    return render(" ".join(text.split()), Interface.CLI)

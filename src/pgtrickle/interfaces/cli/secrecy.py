@@ -7,9 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from pgtrickle.model.http_settings import HTTP_DSN
 from pgtrickle.model.settings import DSN, LISTEN_DSN
 
-_VARIABLES: Final = {setting.option: setting.variable for setting in (DSN, LISTEN_DSN)}
+_VARIABLES: Final = {setting.option: setting.variable for setting in (DSN, LISTEN_DSN, HTTP_DSN)}
 
 
 def hide_dsn() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option
 
+from pgtrickle.commands.serving import refresh_served
 from pgtrickle.interfaces.cli.command_engine import open_engine
 from pgtrickle.interfaces.cli.options import Dsn, Json, Master, MaxErrors, PathOption
 from pgtrickle.interfaces.cli.printing import print_json_line, say
@@ -25,13 +26,20 @@ Statements = Annotated[
     str | None,
     Argument(
         show_default=False,
-        help="CREATE STREAM TABLE name WITH (schedule = '1s') AS select …, ALTER …, DROP …, REFRESH …; "
-        "several with semicolons between them.",
+        metavar="STATEMENTS",
+        help="For example: CREATE STREAM TABLE name WITH (schedule = '1s') AS select …. "
+        "Separate several with semicolons.",
     ),
 ]
 File = Annotated[
     str | None,
-    Option("--file", "-f", show_default=False, help="A file with the statements; - reads standard input."),
+    Option(
+        "--file",
+        "-f",
+        show_default=False,
+        metavar="FILE",
+        help="A file with the statements; - reads standard input.",
+    ),
 ]
 
 
@@ -44,15 +52,21 @@ def sql(
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
-    """Run statements about stream tables, written like SQL."""
+    """Run CREATE, ALTER, DROP or REFRESH STREAM TABLE statements.
+
+    A running sidecar carries out REFRESH. Without one, this command starts a Spark of its own; the options of
+    Spark are for that case.
+    """
     if (statements is None) == (file is None):
-        raise BadParameter("give the statements, or a file with --file, and not both")
+        raise BadParameter("give either the statements or --file")
     text = statements if statements is not None else read_text(file or "-")
     settings = read_settings(os.environ, dsn=dsn, spark_master=spark_master, path=path)
     with ExitStack() as stack:
         engines: list[Engine] = []
 
         def refresh(name: str) -> str:
+            if (outcome := refresh_served(dsn, name)) is not None:
+                return outcome_sentence(outcome)
             from pgtrickle.commands import refresh as command
 
             if not engines:

@@ -8,14 +8,14 @@ from typer import Option
 
 from pgtrickle.commands import status as command
 from pgtrickle.interfaces.cli import screens
-from pgtrickle.interfaces.cli.options import Dsn, Json, Name, OneOrAll
+from pgtrickle.interfaces.cli.options import Dsn, Interval, Json, Name, OneOrAll
 from pgtrickle.interfaces.cli.printing import output, print_json, warn
 
-Limit = Annotated[int, Option("--limit", "-n", min=1, help="How many, counted from the newest.")]
+Limit = Annotated[int, Option("--limit", "-n", min=1, metavar="N", help="How many refreshes to show.")]
 
 
 def list_stream_tables(dsn: Dsn = "", json: Json = False) -> None:
-    """List the stream tables: what was asked for."""
+    """List the stream tables and their definitions."""
     tables = command.table_statuses(dsn)
     if json:
         print_json(tables)
@@ -23,8 +23,19 @@ def list_stream_tables(dsn: Dsn = "", json: Json = False) -> None:
     output().print(screens.definitions(tables))
 
 
-def status(name: OneOrAll = None, dsn: Dsn = "", json: Json = False) -> None:
-    """Show how stream tables fare: freshness, mode and why, last refresh, last error."""
+Watch = Annotated[bool, Option("--watch", "-w", help="Show it again and again, until Ctrl-C.")]
+
+
+def status(
+    name: OneOrAll = None, watch: Watch = False, interval: Interval = 1.0, dsn: Dsn = "", json: Json = False
+) -> None:
+    """Show the status of stream tables.
+
+    With a name, everything about that stream table. With --watch and --json, one line of JSON each time.
+    """
+    if watch:
+        _watch_status(name, interval, dsn, json)
+        return
     if name is None:
         tables = command.table_statuses(dsn)
         if json:
@@ -39,8 +50,23 @@ def status(name: OneOrAll = None, dsn: Dsn = "", json: Json = False) -> None:
     output().print(screens.status(table))
 
 
+def _watch_status(name: str | None, interval: float, dsn: str, json: bool) -> None:
+    from pgtrickle.interfaces.cli.watch import watch
+
+    if name is None:
+        watch(dsn, command.read_table_statuses, screens.statuses, interval, is_json=json)
+    else:
+        watch(
+            dsn,
+            lambda opened: command.read_table_status(opened, name),
+            screens.status,
+            interval,
+            is_json=json,
+        )
+
+
 def history(name: Name, limit: Limit = 20, dsn: Dsn = "", json: Json = False) -> None:
-    """Show the latest refreshes of a stream table: what they did, how long it took, and why."""
+    """Show the latest refreshes of a stream table."""
     refreshes = command.history(dsn, name, limit)
     _warn_if_copy(dsn)
     if json:
@@ -50,7 +76,7 @@ def history(name: Name, limit: Limit = 20, dsn: Dsn = "", json: Json = False) ->
 
 
 def sidecars(dsn: Dsn = "", json: Json = False) -> None:
-    """Show who serves this database: workers, what waits for them, how long a look takes."""
+    """Show the sidecars that serve this database."""
     serving = command.sidecars(dsn)
     _warn_if_copy(dsn)
     if json:
@@ -61,4 +87,6 @@ def sidecars(dsn: Dsn = "", json: Json = False) -> None:
 
 def _warn_if_copy(dsn: str) -> None:
     if command.is_copy(dsn):
-        warn("This database is a copy, and what you see was recorded in the original: run pgtrickle repair.")
+        warn(
+            "This database is a copy, and what you see was recorded in the original. Run `pgtrickle repair`."
+        )

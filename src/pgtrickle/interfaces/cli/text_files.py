@@ -11,7 +11,7 @@ from typer import BadParameter
 def query_text(query: str | None, query_file: str | None) -> str | None:
     """The query from --query or --query-file; None if neither is given."""
     if query is not None and query_file is not None:
-        raise BadParameter("give --query or --query-file, not both")
+        raise BadParameter("--query and --query-file exclude each other: give one of them")
     return query if query_file is None else read_text(query_file)
 
 

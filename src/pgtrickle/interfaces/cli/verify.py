@@ -7,10 +7,12 @@ from typing import Annotated
 
 from typer import Option
 
+from pgtrickle.commands.serving import verify_served
 from pgtrickle.interfaces.cli import formatting
-from pgtrickle.interfaces.cli.command_engine import check_arguments, open_engine
+from pgtrickle.interfaces.cli.command_engine import open_engine
 from pgtrickle.interfaces.cli.options import Dsn, Json, OneOrAll
 from pgtrickle.interfaces.cli.printing import print_json, say
+from pgtrickle.interfaces.cli.progress import ProgressLine
 from pgtrickle.model.settings import read_settings
 
 VerifyTimeout = Annotated[
@@ -19,24 +21,34 @@ VerifyTimeout = Annotated[
         "--timeout",
         min=0,
         max=315576000,
-        help="Seconds that the comparison of one stream table may take; then it is cancelled. 0 is any.",
+        metavar="SECONDS",
+        help="Cancel the comparison of one stream table after this long. 0 sets no limit.",
     ),
 ]
 
 
 def verify(name: OneOrAll = None, dsn: Dsn = "", timeout: VerifyTimeout = 3600.0, json: Json = False) -> None:
-    """Compare stream tables with PostgreSQL's own answer at the same moment."""
-    check_arguments(dsn, name)
-    settings = read_settings(os.environ, dsn=dsn)
-    with open_engine(settings, f"Comparing {name or 'every stream table'}") as engine:
-        from pgtrickle.commands import verify as command
+    """Compare stream tables with the results of their queries.
 
-        verified = command.verify(engine, name, timeout or None)
+    PostgreSQL evaluates each query at the moment that the stream table shows.
+
+    A running sidecar does it, for the stream tables that you own. Without one, this command does it, and
+    starts a Spark of its own if changes are pending.
+    """
+    settings = read_settings(os.environ, dsn=dsn)
+    step = f"Comparing {name or 'every stream table'}"
+    with ProgressLine(step):
+        verified = verify_served(dsn, name, timeout or None)
+    if verified is None:
+        with open_engine(settings, step) as engine:
+            from pgtrickle.commands import verify as command
+
+            verified = command.verify(engine, name, timeout or None)
     if json:
         print_json(verified)
         return
     for table in verified:
         took = formatting.milliseconds(table.milliseconds)
-        say([f"{table.name} equals its query: {formatting.count(table.rows)} rows ({took})."])
+        say([f"{table.name} equals its query: {formatting.counted(table.rows, 'row')} ({took})."])
     if not verified:
-        say(["There is nothing to compare: no stream table has been loaded."])
+        say(["Nothing to compare: no stream table has been loaded yet."])

@@ -9,10 +9,11 @@ from typing import assert_never
 from pgtrickle.commands import define
 from pgtrickle.interfaces.ddl.statements import Alter, Create, Drop, PlacedStatement, Refresh, Statement
 from pgtrickle.model.errors import PgTrickleError, UnknownStreamTable
+from pgtrickle.model.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class StatementResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class StatementResult(Record):
     """The result of one statement; `sentence` says what it did."""
 
     statement: str
@@ -45,12 +46,13 @@ def _execute(dsn: str, statement: Statement, refresh: Callable[[str], str]) -> S
             return StatementResult("alter", name, f"Altered stream table {name}: {', '.join(changes)}.")
         case Drop(name, if_exists, cascade):
             try:
-                define.drop(dsn, name, cascade=cascade)
+                dropped = define.drop(dsn, name, cascade=cascade)
             except UnknownStreamTable:
                 if not if_exists:
                     raise
-                return StatementResult("drop", name, f"There is no stream table {name}.")
-            return StatementResult("drop", name, f"Dropped stream table {name}.")
+                return StatementResult("drop", name, f"There is no stream table {name}. Nothing was dropped.")
+            noun = "stream table" if len(dropped) == 1 else "stream tables"
+            return StatementResult("drop", name, f"Dropped {noun} {', '.join(dropped)}.")
         case Refresh(name):
             return StatementResult("refresh", name, refresh(name))
         case _:
@@ -60,7 +62,7 @@ def _execute(dsn: str, statement: Statement, refresh: Callable[[str], str]) -> S
 def _create(dsn: str, create: Create) -> str:
     if create.if_not_exists:
         if not define.create_if_not_exists(dsn, create.name, create.query, create.options):
-            return f"Stream table {create.name} exists already and stays as it is."
+            return f"Stream table {create.name} already exists and was not changed."
     elif create.or_replace:
         define.create_or_replace(dsn, create.name, create.query, create.options)
         return f"Created or replaced stream table {create.name}."

@@ -22,8 +22,8 @@ def known_option(allowed: Mapping[str, TableOption], name: str, place: str) -> T
     """The option of that name; raise if there is none."""
     if name not in allowed:
         near = get_close_matches(name, allowed, n=1)
-        hint = f"do you mean {near[0]}?" if near else f"there are: {', '.join(allowed)}"
-        raise BadStatement(f"{place}: there is no option {name} here", hint=hint)
+        hint = f"did you mean {near[0]}?" if near else f"the options are {', '.join(allowed)}"
+        raise BadStatement(f"{place}: there is no option {name}", hint=hint)
     return allowed[name]
 
 
@@ -47,13 +47,15 @@ def _read(option: TableOption, given: str | None) -> Value:
         case Form.TIMEOUT:
             # PostgreSQL parses it
             return "default" if given is None else given
+        case Form.KEEPING:
+            return "off" if given is None else given
         case _:
             assert_never(option.form)
 
 
 def _boolean(given: str | None) -> bool:
     if given is None or given.lower() not in _YES | _NO:
-        raise ValueError("true or false")
+        raise ValueError("use true or false")
     return given.lower() in _YES
 
 
@@ -61,7 +63,7 @@ def _choice(choices: tuple[str, ...], given: str | None) -> str:
     for choice in choices:
         if given is not None and given.lower() == choice.lower():
             return choice
-    raise ValueError(", ".join(choices[:-1]) + " or " + choices[-1])
+    raise ValueError("use " + ", ".join(choices[:-1]) + " or " + choices[-1])
 
 
 def _schedule(given: str | None) -> str:

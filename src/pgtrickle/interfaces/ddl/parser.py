@@ -19,7 +19,7 @@ from pgtrickle.model.errors import BadStatement
 from pgtrickle.model.options import TableOption
 
 _FORMS = (
-    "the statements are CREATE, ALTER, DROP and REFRESH STREAM TABLE; all else is for psql, with the "
+    "the statements are CREATE, ALTER, DROP and REFRESH STREAM TABLE; for everything else, use psql and the "
     "functions of the schema pgtrickle"
 )
 
@@ -42,8 +42,8 @@ class _Parser:
         while self._peek().kind is not TokenKind.END:
             if self._accept_sign(";"):
                 continue
-            where = place(self._text, self._peek().start)
-            found.append(PlacedStatement(self._statement(), where))
+            start = self._peek().start
+            found.append(PlacedStatement(self._statement(), place(self._text, start), start))
             if self._peek().kind is not TokenKind.END and not self._accept_sign(";"):
                 raise self._syntax_error("the end of the statement")
         return found
@@ -58,7 +58,9 @@ class _Parser:
         if self._accept("refresh"):
             self._expect("stream", "table")
             return Refresh(self._name())
-        raise BadStatement(f"{self._place}: {self._token_text} begins no statement of ours", hint=_FORMS)
+        raise BadStatement(
+            f"{self._place}: {self._token_text} does not begin a statement about stream tables", hint=_FORMS
+        )
 
     def _create(self) -> Create:
         or_replace = self._accept("or", "replace")
@@ -66,12 +68,13 @@ class _Parser:
         if_not_exists = self._accept("if", "not", "exists")
         if or_replace and if_not_exists:
             raise BadStatement(
-                f"{self._place}: OR REPLACE and IF NOT EXISTS exclude each other", hint="choose one of them"
+                f"{self._place}: OR REPLACE and IF NOT EXISTS exclude each other", hint="use one of them"
             )
         name = self._name()
         options = self._options(CREATE) if self._accept("with") else {}
         self._expect("as")
-        return Create(name, self._query(), options, if_not_exists, or_replace)
+        start = self._peek().start
+        return Create(name, self._query(), options, if_not_exists, or_replace, start)
 
     def _alter(self) -> Alter:
         self._expect("stream", "table")
@@ -112,7 +115,7 @@ class _Parser:
             where, name = self._place, self._take().text.lower()
             option = known_option(allowed, name, where)
             if name in found:
-                raise BadStatement(f"{where}: the option {name} is there twice", hint="give it once")
+                raise BadStatement(f"{where}: the option {name} is given twice", hint="give it once")
             self._expect_sign("=")
             where = self._place
             found[name] = read_value(option, self._value(), where)
@@ -129,7 +132,7 @@ class _Parser:
             return None if word.lower() == "null" else word
         if self._peek().kind is TokenKind.NUMBER:
             return self._take().text
-        raise self._syntax_error("a value", "text is written in single quotes")
+        raise self._syntax_error("a value", "write text in single quotes")
 
     def _query(self) -> str:
         start = self._peek().start
@@ -178,7 +181,7 @@ class _Parser:
             raise self._syntax_error(repr(sign))
 
     def _syntax_error(self, wanted: str, hint: str = _FORMS) -> BadStatement:
-        return BadStatement(f"{self._place}: {self._token_text} where {wanted} should be", hint=hint)
+        return BadStatement(f"{self._place}: expected {wanted}, found {self._token_text}", hint=hint)
 
 
 def _string_value(token: Token, text: str) -> str:
@@ -189,6 +192,7 @@ def _string_value(token: Token, text: str) -> str:
         return given[len(mark) : -len(mark)]
     if not given.startswith("'"):
         raise BadStatement(
-            f"{place(text, token.start)}: a string of this kind is not taken here", hint="use plain quotes"
+            f"{place(text, token.start)}: a string of this kind is not allowed here",
+            hint="use plain single quotes",
         )
     return given[1:-1].replace("''", "'")

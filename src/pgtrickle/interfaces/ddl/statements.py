@@ -17,6 +17,8 @@ class Create:
     options: Mapping[str, Value] = field(default_factory=dict)
     if_not_exists: bool = False
     or_replace: bool = False
+    query_start: int = field(default=0, compare=False)
+    """Where the query begins in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +55,4 @@ class PlacedStatement:
 
     statement: Statement
     place: str
+    start: int = field(default=0, compare=False)

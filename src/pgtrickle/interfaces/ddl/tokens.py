@@ -9,6 +9,9 @@ from enum import Enum, auto
 from typing import Final
 
 from pgtrickle.model.errors import BadStatement
+from pgtrickle.model.places import place
+
+__all__ = ["Token", "TokenKind", "place", "tokens"]
 
 
 class TokenKind(Enum):
@@ -65,11 +68,6 @@ def tokens(text: str) -> Iterator[Token]:
     yield Token(TokenKind.END, "", len(text), len(text))
 
 
-def place(text: str, at: int) -> str:
-    """The line and column of a character, counted from 1."""
-    return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
-
-
 def _token(text: str, at: int) -> Token:
     for kind, pattern in (
         (TokenKind.STRING, _ESCAPE_STRING),
@@ -107,4 +105,4 @@ def _after_comment(text: str, start: int) -> int:
 
 
 def _unterminated_error(text: str, at: int, what: str, hint: str) -> BadStatement:
-    return BadStatement(f"{place(text, at)}: this {what} does not end", hint=hint)
+    return BadStatement(f"{place(text, at)}: this {what} is not closed", hint=hint)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import signal
 import sys
 import tempfile
@@ -23,6 +25,7 @@ from pgtrickle.interfaces.connect import connect
 from pgtrickle.interfaces.demo import screen
 from pgtrickle.interfaces.demo.observations import RefreshLog, read_overview
 from pgtrickle.interfaces.demo.shop import EXAMPLES, fill
+from pgtrickle.interfaces.demo.sidecar import DEFAULT_ADDRESS, run_sidecar
 from pgtrickle.interfaces.demo.writer import Writer
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.model.errors import PgTrickleError
@@ -34,19 +37,47 @@ _REDRAW_SECONDS = 0.5
 _LINE_SECONDS = 2.0
 _POLL_SECONDS = 0.1
 
-Seconds = Annotated[float | None, typer.Option("--seconds", min=1, help="End after so many seconds.")]
-Seed = Annotated[int, typer.Option("--seed", help="Other numbers, other customers.")]
+UNWATCHED_SECONDS = 60.0
+"""How long it runs without a terminal, where nobody may be there to stop it."""
+
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        "--seconds",
+        min=1,
+        help="Stop after this many seconds.",
+        show_default=f"until Ctrl-C; {UNWATCHED_SECONDS:.0f} without a terminal",
+    ),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Start the random numbers here; another seed gives other customers.")
+]
+
+Http = Annotated[
+    str, typer.Option("--http", metavar="ADDRESS", help="Serve the web page here; port 0 is any free port.")
+]
 
 
-def demo(seconds: Seconds = None, seed: Seed = 1) -> None:
-    """Show stream tables following a small shop, on a PostgreSQL and a Spark of its own."""
+def demo(seconds: Seconds = None, seed: Seed = 1, http: Http = DEFAULT_ADDRESS) -> None:
+    """Show stream tables that stay up to date with a small shop.
+
+    It starts a PostgreSQL and a Spark of its own.
+    """
+    if not output().is_terminal and seconds is None:
+        seconds = UNWATCHED_SECONDS
+        output().print(
+            f"Without a terminal, this ends {seconds:.0f} s after the stream tables are loaded."
+            " The option --seconds sets another time.",
+            soft_wrap=True,
+        )
     with ExitStack() as stack:
         trickle, dsn = _prepare(stack)
         stop, log = threading.Event(), RefreshLog()
         terminated = _stop_on_signals(stop)
         writer = Writer(dsn, stop, seed)
         connection = stack.enter_context(connect_to(dsn, autocommit=True, application_name="demo screen"))
-        with _run_sidecar(trickle, stop, log):
+        with run_sidecar(trickle, stop, log, http) as link:
+            output().print(f"The page is at {link}", soft_wrap=True)
             try:
                 with _step(f"Loading {len(EXAMPLES)} stream tables"):
                     _await_loaded(connection, stop)
@@ -63,6 +94,21 @@ def demo(seconds: Seconds = None, seed: Seed = 1) -> None:
             raise writer.failure
         if not _summarise(trickle, connection, log):
             raise typer.Exit(1)
+    output().print(next_steps(shutil.which("pgtrickle"), Path(sys.prefix), Path.cwd()), soft_wrap=True)
+
+
+def next_steps(command: str | None, environment: Path, directory: Path) -> str:
+    """How to go on with a database of one's own; `command` is where the shell finds pgtrickle, if it does."""
+    steps = [
+        "export PGTRICKLE_DSN=postgresql://you@localhost/your_database",
+        "pgtrickle install",
+        'pgtrickle create NAME --query "select …"',
+        "pgtrickle run",
+    ]
+    if command is None:
+        place = environment.relative_to(directory) if environment.is_relative_to(directory) else environment
+        steps.insert(0, f". {shlex.quote(str(place))}/bin/activate")
+    return "\n".join(["", "Go on with a database of your own:", "", *(f"    {step}" for step in steps)])
 
 
 def _stop_on_signals(stop: threading.Event) -> threading.Event:
@@ -111,29 +157,6 @@ def _step(what: str) -> Iterator[None]:
         console.print()
         raise
     console.print(f"{time.monotonic() - began:.1f} s", style="dim")
-
-
-@contextmanager
-def _run_sidecar(trickle: Trickle, stop: threading.Event, log: RefreshLog) -> Iterator[None]:
-    """Run the sidecar in a thread until `stop` is set."""
-    failures: list[BaseException] = []
-
-    def serve() -> None:
-        try:
-            trickle.run(stop, log.record)
-        except BaseException as failure:
-            failures.append(failure)
-            stop.set()
-
-    thread = threading.Thread(target=serve, name="sidecar")
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def _await_loaded(connection: Connection, stop: threading.Event) -> None:
@@ -186,7 +209,7 @@ def _summarise(trickle: Trickle, connection: Connection, log: RefreshLog) -> boo
 
 def main() -> int:
     """Run the demonstration and return its exit code."""
-    application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    application = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     application.command()(demo)
     try:
         with report_errors(is_debugging=False):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from rich import box
 from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -14,6 +13,7 @@ from rich.text import Text
 
 from pgtrickle.commands.status import StreamTableStatus
 from pgtrickle.interfaces.cli import formatting
+from pgtrickle.interfaces.cli.live_parts import behind, grid
 from pgtrickle.interfaces.demo.observations import Overview, RefreshLog, SampleRows, median, ninety_fifth
 from pgtrickle.interfaces.demo.shop import EXAMPLES
 from pgtrickle.interfaces.demo.writer import WriteCounts
@@ -47,7 +47,7 @@ def line(overview: Overview, log: RefreshLog, written: WriteCounts, seconds: flo
 
 def summary(overview: Overview, log: RefreshLog, verified: Mapping[str, bool]) -> RenderableType:
     """The totals of all refreshes, and whether each stream table equals its query."""
-    screen = _grid("stream table", "mode", "refreshes", "inserted", "deleted", "median", "95 %", "first load")
+    screen = grid("stream table", "mode", "refreshes", "inserted", "deleted", "median", "95 %", "first load")
     screen.add_column("equals its query")
     for index in range(2, 8):
         screen.columns[index].justify = "right"
@@ -83,7 +83,7 @@ def _headline(written: WriteCounts, log: RefreshLog, seconds: float) -> Text:
 
 
 def _tables(overview: Overview, log: RefreshLog) -> Table:
-    screen = _grid("stream table", "shows", "mode", "rows", "data as of", "last refresh", "took", "+", "−")
+    screen = grid("stream table", "shows", "mode", "rows", "behind", "last refresh", "took", "+", "−")
     for index in (3, 4, 6, 7, 8):
         screen.columns[index].justify = "right"
     for table in overview.tables:
@@ -93,7 +93,7 @@ def _tables(overview: Overview, log: RefreshLog) -> Table:
             _SHOWS.get(str(table.name), ""),
             _mode(table),
             formatting.count(overview.rows.get(str(table.name))),
-            _freshness(table),
+            behind(table.staleness_seconds),
             Text(last.action.value if last else "–"),
             formatting.milliseconds(last.milliseconds if last else None),
             Text(formatting.count(last.rows_inserted if last else None), style="green"),
@@ -106,21 +106,13 @@ def _mode(table: StreamTableStatus) -> str:
     return table.effective_refresh_mode.value if table.effective_refresh_mode else "–"
 
 
-def _freshness(table: StreamTableStatus) -> Text:
-    if table.staleness_seconds is None:
-        return Text("loading", style="yellow")
-    if not table.pending_changes:
-        return Text("now", style="green")
-    return Text(f"{formatting.age(table.staleness_seconds)} ago")
-
-
 def _reason(table: StreamTableStatus) -> Text:
     mode = table.effective_refresh_mode or RefreshMode.FULL
     return Text(f"{table.name} is {mode.value}: {table.downgrade_reason}", style="dim")
 
 
 def _sample(sample: SampleRows) -> Table:
-    screen = _grid(*sample.columns)
+    screen = grid(*sample.columns)
     screen.title, screen.title_justify, screen.title_style = sample.name, "left", "bold"
     for row in sample.rows:
         screen.add_row(*(Text(_cell(value), justify=_side(value)) for value in row))
@@ -140,10 +132,3 @@ def _side(value: Any) -> Any:
 def _first_load(log: RefreshLog, table: StreamTableStatus) -> float | None:
     loads = [done for done in log.outcomes.get(table.name, ()) if done.action is Action.REINITIALIZE]
     return loads[0].milliseconds if loads else None
-
-
-def _grid(*headers: str) -> Table:
-    screen = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
-    for header in headers:
-        screen.add_column(header, no_wrap=True)
-    return screen

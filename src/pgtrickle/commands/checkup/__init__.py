@@ -1,0 +1,1 @@
+"""The checks of `pgtrickle doctor`, by what they look at."""

@@ -1,0 +1,74 @@
+"""A table that breaks no value inside a word, however narrow the terminal is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+_GAP = 3
+"""The space between two columns."""
+
+
+class FittingTable:
+    """Rows side by side if their words fit into the width, else each row as a list of labels and values."""
+
+    def __init__(self, *headers: str, right: Collection[str] = ()) -> None:
+        self._headers = headers
+        self._right = right
+        self._rows: list[tuple[Text, ...]] = []
+
+    def add_row(self, *cells: str | Text) -> None:
+        """Add a row with a cell for each header. The first names the row and stays on one line."""
+        self._rows.append(tuple(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Choose the layout that fits."""
+        widths = self._widths(options.max_width)
+        if widths is None:
+            yield from self._lists()
+        else:
+            yield self._table(widths)
+
+    def _widths(self, available: int) -> list[int] | None:
+        """The width of each column: at least its longest word. None if that is too much."""
+        columns = list(zip([Text(header) for header in self._headers], *self._rows, strict=True))
+        most = [max(cell.cell_len for cell in column) for column in columns]
+        widths = [most[0], *(max(map(_longest_word, column)) for column in columns[1:])]
+        left = available - sum(widths) - _GAP * (len(columns) - 1)
+        if left < 0:
+            return None
+        # columns that need little get all of it, the others share what is left
+        by_need = sorted(range(len(columns)), key=lambda at: most[at] - widths[at])
+        for position, at in enumerate(by_need):
+            given = min(most[at] - widths[at], left // (len(columns) - position))
+            widths[at] += given
+            left -= given
+        return widths
+
+    def _table(self, widths: Sequence[int]) -> Table:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+        for header, width in zip(self._headers, widths, strict=True):
+            table.add_column(header, width=width, justify="right" if header in self._right else "left")
+        for row in self._rows:
+            table.add_row(*row)
+        return table
+
+    def _lists(self) -> RenderResult:
+        for row in self._rows:
+            name = row[0].copy()
+            name.stylize("bold")
+            yield name
+            grid = Table.grid(padding=(0, 2))
+            grid.add_column(style="dim", no_wrap=True)
+            grid.add_column(overflow="fold")
+            for header, cell in zip(self._headers[1:], row[1:], strict=True):
+                grid.add_row(f"  {header}", cell)
+            yield grid
+
+
+def _longest_word(text: Text) -> int:
+    return max((Text(word).cell_len for word in text.plain.split()), default=0)

@@ -1,0 +1,1 @@
+"""Metrics of a sidecar, and what is made of them."""
