@@ -1,0 +1,1 @@
+select id, customer_id, placed, amount from {{ source('raw', 'orders') }} where status <> 'void'

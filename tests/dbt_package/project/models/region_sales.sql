@@ -1,0 +1,1 @@
+select region, sum(amount) as amount from {{ ref('order_facts') }} group by region

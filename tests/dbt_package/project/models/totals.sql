@@ -1,0 +1,1 @@
+select sum(amount) as amount, count(*) as orders from {{ ref('order_facts') }}
