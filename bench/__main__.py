@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from bench.adopting import adopting
 from bench.beside_the_application import beside_the_application
 from bench.bulk_insert import bulk_insert
 from bench.chains import chains
@@ -23,17 +24,20 @@ from bench.ground_polls import ground_polls
 from bench.idle_tick import idle_tick
 from bench.machine import load, machine
 from bench.many_ticks import many_ticks
+from bench.neighbour import neighbour
 from bench.recalling import recalling
 from bench.refresh_cost import refresh_cost
 from bench.refresh_growth import refresh_growth
 from bench.report import print_details, table_of, write_json
 from bench.row_hashing import row_hashing
+from bench.scraping import scraping
 from bench.second_sidecar import second_sidecar
 from bench.single_inserts import single_inserts
 from bench.stage import QUICK, Sizes, Stage, stage
 from bench.steady_state import steady_state
 from bench.through_pooler import through_pooler
 from bench.tpch.measurement import tpch
+from bench.web_page import web_page
 from bench.wide_tables import wide_tables
 from tests.tpch.published import NAMES
 
@@ -42,6 +46,7 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "refresh_growth": refresh_growth,
     "idle_tick": idle_tick,
     "many_ticks": many_ticks,
+    "scraping": scraping,
     "ground_polls": ground_polls,
     "ground_notice": ground_notice,
     "creating_under_load": creating_under_load,
@@ -49,13 +54,16 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "chains": chains,
     "steady_state": steady_state,
     "beside_the_application": beside_the_application,
+    "neighbour": neighbour,
     "single_inserts": single_inserts,
     "bulk_insert": bulk_insert,
     "distributed_read": distributed_read,
     "first_load": first_load,
+    "adopting": adopting,
     "through_pooler": through_pooler,
     "recalling": recalling,
     "wide_tables": wide_tables,
+    "web_page": web_page,
     "row_hashing": row_hashing,
     "tpch": tpch,
 }

@@ -20,7 +20,7 @@ from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.plan.carriers import carrier_of, decimal
 from pgtrickle.postgres.introspect import describe_sources
-from pgtrickle.refresh.staging import PARTS
+from pgtrickle.refresh.execute.staging import PARTS
 from tests.fixtures.snapshots import Snapshot, open_snapshot
 
 OURS, WHOLE, SPLIT = "ours", "JDBC", "JDBC by key"

@@ -14,7 +14,7 @@ from pgtrickle.scheduler.service.loop import Loop, RefreshEvent
 @contextmanager
 def ticking(place: Place) -> Iterator[Callable[[], None]]:
     """One tick for each call, by an engine that fails if anything is due, or if it is asked for Spark."""
-    engine = Engine(place.dsn, _no_spark)
+    engine = Engine(place.dsn, no_spark)
     try:
         with Loop(engine, _no_refresh).dispatcher() as dispatcher:
             yield dispatcher.tick
@@ -26,5 +26,6 @@ def _no_refresh(event: RefreshEvent) -> None:
     raise AssertionError(f"{event.name} was refreshed although nothing has changed: {event.error}")
 
 
-def _no_spark() -> Spark:
+def no_spark() -> Spark:
+    """What an engine gets that needs no Spark."""
     raise AssertionError("an idle tick has asked for Spark")

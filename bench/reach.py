@@ -28,8 +28,9 @@ from pgtrickle.embedded import Server, bundled_binaries
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.pipeline.session import open_spark
 from pgtrickle.plan.explain import missing_indexes
-from pgtrickle.refresh.preparing import prepared
+from pgtrickle.refresh.prepare import prepare
 from tests.tpch.answers import assert_answers
+from tests.tpch.drawing import NEW_KEYS
 from tests.tpch.harsh import harsh
 from tests.tpch.loading import TABLES, create_tables, fill_tables
 from tests.tpch.published import NAMES, query
@@ -186,7 +187,7 @@ def tpch(
             _measure(trickle, asked.name, 0)
         for cycle in range(cycles):
             before = _written(connection)
-            for transaction in harsh(cycle, rows):
+            for transaction in harsh(cycle, rows, max(NEW_KEYS, round(8_000_000 * scale))):
                 with connection.transaction():
                     for statement in transaction:
                         connection.execute(cast(Any, statement))
@@ -205,7 +206,7 @@ def _create_indexes(trickle: Trickle, connection: psycopg.Connection[Any]) -> No
     for standing in trickle.list():
         with engine.connection() as catalog:
             table = find(catalog, str(standing.name))
-        _, found = prepared(engine, table.id)
+        found = prepare(engine, table.id).compilation
         program = found.compiled.program(found.compiled.sources) if found.compiled else None
         wanted |= dict.fromkeys(missing_indexes(program) if program else [])
         engine.forget(table.id)

@@ -12,7 +12,7 @@ from bench.stage import Place, Stage
 from bench.timing import milliseconds
 from pgtrickle.catalog.tables import find
 from pgtrickle.pipeline.session import Spark
-from pgtrickle.refresh.compiling import compilation
+from pgtrickle.refresh.compilation import compile_table
 from pgtrickle.refresh.engine import Engine
 
 COMPILER, CATALOG, HOST, PROCESS = "compiled", "from the catalog", "from the host", "from the process"
@@ -61,14 +61,14 @@ def _measured(place: Place, directory: Path, rounds: int) -> Samples:
 def _compiled(engine: Engine) -> float:
     with engine.connection() as connection:
         table = find(connection, NAME)
-        return milliseconds(lambda: compilation(connection, table))
+        return milliseconds(lambda: compile_table(connection, table))
 
 
 def _asked(engine: Engine) -> float:
     """How long the engine takes to have the compiled query; that it connects first is not part of it."""
     with engine.connection() as connection:
         table = find(connection, NAME)
-        return milliseconds(lambda: engine.compiled(connection, table))
+        return milliseconds(lambda: engine.compilation(connection, table))
 
 
 def _no_spark() -> Spark:

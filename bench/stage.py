@@ -151,4 +151,5 @@ def stage(sizes: Sizes) -> Iterator[Stage]:
             open_spark(configuration=jars) as spark,
         ):
             spark.warm()
+            spark.warm_further()
             yield Stage(server, spark, sizes)

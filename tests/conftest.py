@@ -2,6 +2,7 @@
 
 pytest_plugins = [
     "tests.fixtures.lanes",
+    "tests.fixtures.golden",
     "tests.fixtures.caches",
     "tests.fixtures.servers",
     "tests.fixtures.poolers",

@@ -23,8 +23,10 @@ from tests.fixtures.lanes import Lane
 LONG_FUZZ_SECONDS: Final = 600
 END_TO_END: Final = "tests/end_to_end"
 PLAN: Final = "tests/plan"
+CAPTURE_AND_CATALOG: Final = ("tests/capture", "tests/catalog")
+WITHOUT_LARGE: Final = tuple(f"--ignore={directory}" for directory in (PLAN, *CAPTURE_AND_CATALOG))
 AT_A_TIME: Final = min(2, os.cpu_count() or 1)
-"""A part keeps one core busy, and has a JVM of its own."""
+"""A part keeps one core busy for most of its time, and has a JVM of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +44,31 @@ class Result:
     part: Part
     exit_code: int
     counts: Counter[str]
+    seconds: float = 0.0
 
 
 # the longest first, so that the last ones to run are short
 LANES: Final[dict[Lane, tuple[Part, ...]]] = {
     Lane.FAST: (
-        Part("on the server", (f"--ignore={PLAN}", "-m", "database")),
+        Part("others on the server", (*WITHOUT_LARGE, "-m", "database")),
+        Part("capture and catalog on the server", (*CAPTURE_AND_CATALOG, "-m", "database")),
         Part("plans on the server", (PLAN, "-m", "database")),
         Part("without a server", ("-m", "not database")),
     ),
     Lane.TEST: (
         Part("end-to-end on Spark", (END_TO_END, "-m", "spark")),
         Part("others on Spark", (f"--ignore={END_TO_END}", "-m", "spark")),
-        Part("without Spark", ("-m", "not spark")),
-        Part("light, through PgBouncer", ("-m", "light", "--through", "pgbouncer")),
-        Part("light, in pooler compatibility mode", ("-m", "light", "--compatible")),
+        Part("others without Spark", (*WITHOUT_LARGE, "-m", "not spark")),
+        Part("capture and catalog", (*CAPTURE_AND_CATALOG, "-m", "not spark")),
+        Part("plans", (PLAN, "-m", "not spark")),
+        Part("light, through PgBouncer", (END_TO_END, "-m", "light", "--through", "pgbouncer")),
+        Part("light, in pooler compatibility mode", (END_TO_END, "-m", "light", "--compatible")),
     ),
     Lane.ALL: (
         Part("PostgreSQL 18", (f"--fuzz-seconds={LONG_FUZZ_SECONDS}", "--pg=18")),
         Part("PostgreSQL 15", (f"--fuzz-seconds={LONG_FUZZ_SECONDS}", "--pg=15")),
         Part("end-to-end, through PgBouncer", (END_TO_END, "--through", "pgbouncer")),
-        Part("light, in pooler compatibility mode", ("-m", "light", "--compatible")),
+        Part("light, in pooler compatibility mode", (END_TO_END, "-m", "light", "--compatible")),
     ),
 }
 
@@ -104,6 +110,7 @@ class Runner:
     def run(self, part: Part) -> Result:
         """Run a part, and print what pytest said when it has ended."""
         options = (f"--lane={self._lane.value}", "-p", "no:cacheprovider")
+        began = time.monotonic()
         with self._printing:
             _say(f"{part.name}: started")
         with subprocess.Popen(
@@ -117,7 +124,7 @@ class Runner:
             self._running.discard(process)
         with self._printing:
             _say(f"\n{part.name}:\n{said}")
-        return Result(part, process.returncode, counts_of(said))
+        return Result(part, process.returncode, counts_of(said), time.monotonic() - began)
 
     def interrupt(self) -> None:
         """Let the parts that run stop their servers, and end."""
@@ -140,11 +147,14 @@ def main(lane: Lane) -> int:
             runner.interrupt()
             raise
     for result in results:
-        _say(f"{result.part.name}: {'failed' if result.exit_code else 'passed'}")
+        ended = "failed" if result.exit_code else "passed"
+        _say(f"{result.part.name}: {ended} in {result.seconds:.0f} s")
     _say(summary(results, time.monotonic() - began))
     return int(any(result.exit_code for result in results))
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # started in the background by a shell, this and the processes of the tests would ignore SIGINT
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main(Lane(sys.argv[1])))

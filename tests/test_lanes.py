@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
 
 from tests import lanes
 from tests.fixtures.lanes import Lane
@@ -95,8 +96,40 @@ def test_a_lane_fails_if_one_of_its_parts_fails(arguments, monkeypatch, capsys):
     monkeypatch.setattr(lanes, "LANES", {Lane.FAST: (bad, good)})
     assert main(Lane.FAST) == 1
     *_, first, second, last = capsys.readouterr().out.splitlines()
-    assert (first, second) == ("bad: failed", "good: passed")
+    assert first.startswith("bad: failed in ")
+    assert second.startswith("good: passed in ")
     assert " 1 failed, 1 passed in " in last
+
+
+DIRECTORIES = sorted({str(path.parent) for path in Path("tests").rglob("test_*.py")})
+
+
+def selects(part: Part, directory: str, marks: frozenset[str]) -> bool:
+    """Whether a part runs tests of a directory that have these marks."""
+    *paths, option, expression = part.arguments
+    assert option == "-m"
+    ignored = [path.removeprefix("--ignore=") for path in paths if path.startswith("--ignore=")]
+    given = [path for path in paths if not path.startswith("--ignore=")] or ["tests"]
+    parents = {directory, *map(str, Path(directory).parents)}
+    is_inside = not parents.isdisjoint(given) and parents.isdisjoint(ignored)
+
+    def has_mark(name: str, /, **_: object) -> bool:
+        return name in marks
+
+    return is_inside and Expression.compile(expression).evaluate(has_mark)
+
+
+@pytest.mark.parametrize("lane", [Lane.FAST, Lane.TEST])
+@pytest.mark.parametrize("directory", DIRECTORIES)
+def test_the_parts_of_a_lane_run_every_test_once(lane, directory):
+    # what is run in another way too comes on top
+    parts = [part for part in lanes.LANES[lane] if not {"--through", "--compatible"} & {*part.arguments}]
+    kinds = [frozenset(), frozenset({"database"})]
+    if lane is Lane.TEST:
+        kinds += [kind | {"spark"} for kind in kinds]
+    for marks in kinds:
+        running = [part.name for part in parts if selects(part, directory, marks)]
+        assert len(running) == 1, (marks, running)
 
 
 def test_a_part_that_broke_off_counts_as_an_error():

@@ -17,7 +17,7 @@ from bench.timing import milliseconds
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.stream_table import RefreshMode, StreamTableId
 from pgtrickle.plan.explain import missing_indexes
-from pgtrickle.refresh.preparing import prepared
+from pgtrickle.refresh.prepare import prepare
 from pgtrickle.refresh.story import refresh
 from tests.tpch.answers import assert_answers
 from tests.tpch.loading import create_tables, fill_tables
@@ -146,7 +146,7 @@ def _created(place: Place, asked: Query) -> Subject:
     place.trickle.create_stream_table(asked.name, asked.text, None)
     table = place.id_of(asked.name)
     try:
-        _, found = prepared(place.trickle.engine, table)
+        found = prepare(place.trickle.engine, table).compilation
     except Failures as error:
         return Subject(asked, table, RefreshMode.AUTO, "", [], failure=_first_line(error))
     program = found.compiled.program(found.compiled.sources) if found.compiled else None

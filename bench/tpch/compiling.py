@@ -10,7 +10,7 @@ from bench.timing import milliseconds
 from bench.tpch.board import Board, Subject
 from pgtrickle.catalog.tables import stream_table
 from pgtrickle.model.stream_table import RefreshMode
-from pgtrickle.refresh.compiling import compilation
+from pgtrickle.refresh.compilation import compile_table
 
 LARGEST: Final = ("q02", "q20", "q21")
 COLD, RECALLED, CACHED = "cold", "from the catalog", "from cache"
@@ -35,12 +35,12 @@ def _times(board: Board, subject: Subject, rounds: int) -> list[tuple[str, float
         table = stream_table(connection, subject.table)
 
         def compile_it() -> None:
-            compiled = compilation(connection, table).compiled
+            compiled = compile_table(connection, table).compiled
             assert compiled is not None
             compiled.program(compiled.sources)
 
         def recall_it() -> None:
-            compiled = engine.compiled(connection, table).compiled
+            compiled = engine.compilation(connection, table).compiled
             assert compiled is not None
             compiled.program(compiled.sources)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pgtrickle.postgres.arrow import read_arrow
 
 # as a refresh finds it, perhaps already wrapped by who measures time
-_WINDOWS: Final = "pgtrickle.refresh.step.pending_windows"
+_WINDOWS: Final = "pgtrickle.refresh.waves.pending_windows"
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ def watched() -> Iterator[Seen]:
 
     def pending(*args: Any, **kwargs: Any) -> Any:
         windows = pending_windows(*args, **kwargs)
-        seen.changed += sum(window.rows for window in windows)
+        seen.changed += sum(window.rows for part in windows for window in part)
         return windows
 
     with ExitStack() as stack:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
+import pytest
+
 from bench import timing
 from bench.timing import percentile, phased
 
@@ -13,6 +15,11 @@ def test_a_step_whose_function_is_gone_is_left_out():
     with patch.object(timing, "_STEPS", steps), phased() as spent:
         pass
     assert list(spent) == ["between"]
+
+
+@pytest.mark.parametrize("target", timing._STEPS)
+def test_each_step_names_a_function_that_exists(target):
+    assert timing._found(target) is not None
 
 
 def test_a_percentile_is_one_of_the_samples():

@@ -14,17 +14,18 @@ from typing import Any
 
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.pipeline.session import open_spark
-from pgtrickle.refresh import claiming, differential, step
+from pgtrickle.refresh import claim, waves
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.execute import apply_result, compute
 from tests.fixtures.poolers import POOL_SIZE
 from tests.fixtures.spark import join_spark
 
 STEPS: dict[str, tuple[Any, str]] = {
-    "claim": (claiming, "claim"),
-    "read": (differential, "read_all"),
-    "compute": (differential, "run_small"),
-    "apply": (differential, "apply_changes"),
-    "commit": (step, "commit_refresh"),
+    "claim": (claim, "claim_all"),
+    "read": (compute, "read_all"),
+    "compute": (compute, "run_small"),
+    "apply": (apply_result, "apply_changes"),
+    "commit": (waves, "commit_refreshes"),
 }
 """After which function of ours the process halts."""
 

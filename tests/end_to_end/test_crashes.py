@@ -13,13 +13,13 @@ from types import MappingProxyType
 import psycopg
 import pytest
 
-from pgtrickle.apply.applying import apply_changes
+from pgtrickle.apply.apply import apply_changes
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.verify import verify
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import PgTrickleError
-from pgtrickle.refresh import differential
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.execute import apply_result
 from tests.end_to_end.stopping_sidecar import STEPS
 from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, create_database
 from tests.fixtures.spark import gateway_of
@@ -135,7 +135,7 @@ def test_a_server_restarted_in_the_middle_of_an_apply_loses_nothing(
         raise psycopg.OperationalError("the server went away")
 
     with monkeypatch.context() as patched:
-        patched.setattr(differential, "apply_changes", crash)
+        patched.setattr(apply_result, "apply_changes", crash)
         with pytest.raises((PgTrickleError, psycopg.Error)):
             refresh(engine, "totals")
     refresh(engine, "totals")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from pgtrickle.changes import kept, reading
+from pgtrickle.changes import kept_rows, read
 from pgtrickle.postgres.arrow import read_batches
-from pgtrickle.refresh import differential
+from pgtrickle.refresh.execute import apply_result
 
 
 @pytest.fixture
@@ -16,12 +16,12 @@ def asked(monkeypatch) -> Callable[[str], int]:
     """How often a relation has been read since it was last asked."""
     texts: list[str] = []
 
-    def read(connection, query, *args, **kwargs):
+    def counting(connection, query, *args, **kwargs):
         texts.append(query.as_string(connection))
         return original(connection, query, *args, **kwargs)
 
     original = read_batches
-    monkeypatch.setattr(reading, "read_batches", read)
+    monkeypatch.setattr(read, "read_batches", counting)
 
     def count(name: str) -> int:
         found = sum(f'"{name}" as t' in text for text in texts)
@@ -83,7 +83,7 @@ def test_a_table_that_was_altered_is_read_again(shop, followed, app):
 
 
 def test_a_large_source_is_looked_up(shop, followed, asked, monkeypatch):
-    monkeypatch.setattr(kept, "MAX_ROWS", 3)
+    monkeypatch.setattr(kept_rows, "MAX_ROWS", 3)
     tables = followed(QUERIES[0])
     for number in range(4, 7):
         tables.after(f"insert into orders values ({number}, 2, 4)")
@@ -95,7 +95,7 @@ def test_a_refresh_that_failed_leaves_nothing_behind(shop, stream_table, app, mo
     with app.transaction():
         app.execute("insert into orders values (4, 2, 4)")
     with monkeypatch.context() as broken:
-        broken.setattr(differential, "apply_changes", lambda *_: 1 / 0)
+        broken.setattr(apply_result, "apply_changes", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             table.refresh()
     with app.transaction():

@@ -9,8 +9,8 @@ import pytest
 
 from pgtrickle.model.errors import PgTrickleError, RefreshFailed, SourceChanged
 from pgtrickle.model.stream_table import Action
-from pgtrickle.refresh.comparing import compare_sources
-from pgtrickle.refresh.step import refreshed
+from pgtrickle.refresh.source_copies import compare_sources
+from pgtrickle.refresh.waves import refresh_waves
 from tests.end_to_end.viewed import CHANGES, viewed
 from tests.fixtures.databases import TRICKLE
 
@@ -25,15 +25,16 @@ def test_an_aborted_refresh_loses_nothing(shop, stream_table, monkeypatch, admin
     before = sorted(table.rows(), key=repr)
     shop.change(*CHANGES[0], "refresh materialized view m")
 
-    def cut_off(engine, session, *others):
-        refreshed(engine, session, *others)
+    def cut_off(engine, claim, *others):
+        refresh_waves(engine, claim, *others)
+        session = claim.session
         # asked of the server: through a pooler, what the driver was told at login is nobody there
         (pid,) = session.write.execute("select pg_backend_pid()").fetchone()
         admin.execute("select pg_terminate_backend(%s)", (pid,))
         session.write.execute("select 1")
 
     with monkeypatch.context() as patched:
-        patched.setattr("pgtrickle.refresh.story.refreshed", cut_off)
+        patched.setattr("pgtrickle.refresh.story.refresh_waves", cut_off)
         with pytest.raises((PgTrickleError, psycopg.Error)):
             table.refresh()
     assert sorted(table.rows(), key=repr) == before
@@ -80,7 +81,7 @@ def test_a_view_refreshed_between_comparison_and_snapshot_is_compared_again(shop
             shop.change(*CHANGES[1], "refresh materialized view m")
         rounds.append(arguments)
 
-    monkeypatch.setattr("pgtrickle.refresh.preparing.compare_sources", and_then_refreshed)
+    monkeypatch.setattr("pgtrickle.refresh.prepare.compare_sources", and_then_refreshed)
     assert table.refresh().action is Action.DIFFERENTIAL
     assert len(rounds) == 2
     table.equals_its_query()

@@ -9,7 +9,7 @@ import pytest
 from pgtrickle.model.settings import SparkPath
 from pgtrickle.model.stream_table import Action
 from pgtrickle.pipeline.distributed import run_distributed
-from pgtrickle.refresh import staging
+from pgtrickle.refresh.execute import staging
 from tests.fixtures.databases import APP
 
 QUERIES = (

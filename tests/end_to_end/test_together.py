@@ -6,12 +6,13 @@ import threading
 
 import pytest
 
-from pgtrickle.apply import applying
+from pgtrickle.apply import apply
 from pgtrickle.catalog.tables import find
-from pgtrickle.changes import reading, sharing
+from pgtrickle.changes import read, shared_windows
 from pgtrickle.model.stream_table import Action, RefreshOutcome
 from pgtrickle.pipeline import programs
-from pgtrickle.refresh import computing, waves
+from pgtrickle.refresh import waves
+from pgtrickle.refresh.execute import side_by_side
 from pgtrickle.refresh.story import Failure, refresh_all
 from tests.fixtures.stream_tables import StreamTable
 
@@ -114,8 +115,8 @@ def test_twenty_tables_read_a_window_once_and_need_no_job(orders, stream_table, 
         orders.change(f"insert into orders values ({10 + number}, 1, {number})")
         all_right(tables, refreshed(tables))
     orders.change("update orders set amount = 3 where id = 1", "delete from orders where id = 4")
-    shared, own = counted(computing, "read_together"), counted(reading, "read_query")
-    counts, before = counted(waves, "all_pending_windows"), jobs(spark)
+    shared, own = counted(side_by_side, "read_together"), counted(read, "read_query")
+    counts, before = counted(waves, "pending_windows"), jobs(spark)
     results = refreshed(tables)
     assert jobs(spark) == before
     assert len(shared) == 1
@@ -314,7 +315,7 @@ def test_groups_are_refreshed_side_by_side(orders, source, stream_table, refresh
 def test_the_guard_is_closed_after_a_wave(orders, stream_table, engine):
     table = stream_table("select customer, sum(amount) as total from orders group by customer")
     with engine.connection() as connection:
-        with applying.opened_for_few(connection):
+        with apply.open_guard_for_few(connection):
             assert connection.execute("show pgtrickle.applying").fetchone() == ("on",)
         assert connection.execute("show pgtrickle.applying").fetchone() == ("off",)
         assert table.name
@@ -323,7 +324,7 @@ def test_the_guard_is_closed_after_a_wave(orders, stream_table, engine):
 def test_a_window_is_read_in_portions_that_postgresql_can_answer(
     orders, stream_table, refreshed, monkeypatch
 ):
-    monkeypatch.setattr(sharing, "MAX_COLUMNS", 4)
+    monkeypatch.setattr(shared_windows, "MAX_COLUMNS", 4)
     tables = [
         stream_table(f"select id, customer, amount + {n} as v from orders", mode="DIFFERENTIAL")
         for n in range(3)

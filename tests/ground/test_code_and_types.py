@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-pytestmark = pytest.mark.every_postgres
+pytestmark = [pytest.mark.every_postgres, pytest.mark.slow]
 
 
 def test_a_replaced_view_loads_anew_and_one_with_the_same_text_does_nothing(items, ground, app):

@@ -122,7 +122,7 @@ def test_code_that_changes_during_a_refresh_starts_it_over(
             admin.execute(function.format(3))
         return found
 
-    monkeypatch.setattr("pgtrickle.refresh.step.ground_state", state)
+    monkeypatch.setattr("pgtrickle.refresh.faults.ground_state", state)
     with engine.connection() as connection:
         table_id = find(connection, table.name).id
     outcome = refresh(engine, table_id, initiated_by="test", waits=True)

@@ -26,12 +26,12 @@ _AGAIN = (
 
 def test_a_source_that_was_created_again_is_bound_by_repair(shop: Shop) -> None:
     shop.run(*_AGAIN)
-    with pytest.raises(SourceChanged, match="pgtrickle repair"):
+    with pytest.raises(SourceChanged, match=r"run `repair\(\)`"):
         refresh(shop.engine, "totals")
     dsn = shop.database.dsn(APP)
     repair(dsn, "totals")
     said = repair(shop.database.dsn(TRICKLE))
-    assert said[0] == "public.large will be loaded anew: a source was created again."
+    assert said[0] == "public.large will be loaded again: a source was created again."
     shop.refresh()
     shop.is_exact()
     shop.run("insert into orders values ('more', 3, 1, 30)")
@@ -64,7 +64,7 @@ def test_a_restore_of_one_stream_table_is_bound_by_repair(shop: Shop, connection
     assert "pgtrickle.repair_stream_table('public.large')" in (found.last_error or "")
     with shop.database.connect(APP) as app, pytest.raises(psycopg.Error, match="dropped and created again"):
         app.execute("select pgtrickle.alter_stream_table('large', schedule => '1h')")
-    assert repair(dsn)[0] == "public.large will be loaded anew: its table was created again."
+    assert repair(dsn)[0] == "public.large will be loaded again: its table was created again."
     shop.refresh()
     shop.is_exact()
     shop.follows_writes()
@@ -76,7 +76,7 @@ def test_a_table_that_is_not_ours_stays_when_its_stream_table_is_dropped(shop: S
         said: list[str] = []
         app.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
         app.execute("select pgtrickle.drop_stream_table('regions')")
-    assert said == ["table public.regions stays: it is not the one that pgtrickle created"]
+    assert said == ["table public.regions was not dropped: pgtrickle did not create it"]
     assert shop.ask("select * from regions") == [(1,)]
 
 

@@ -18,7 +18,7 @@ from pgtrickle.commands.repair import repair
 from pgtrickle.commands.run import run
 from pgtrickle.commands.verify import verify
 from pgtrickle.embedded import SUPERUSER, Server
-from pgtrickle.model.errors import CommandRefused, CopiedDatabase
+from pgtrickle.model.errors import CopiedDatabase
 from tests.fixtures.databases import APP, TRICKLE, Database, create_database, create_roles, drop_database
 from tests.fixtures.servers import new_server
 from tests.fixtures.sidecars import running
@@ -73,7 +73,7 @@ def assert_refused(copy: Shop) -> None:
             with pytest.raises(psycopg.Error, match=REFUSED):
                 app.execute(statement)
     for refused in (lambda: create(dsn, "more", "select id from orders", {}), lambda: drop(dsn, "regions")):
-        with pytest.raises(CommandRefused, match=REFUSED):
+        with pytest.raises(CopiedDatabase, match=REFUSED):
             refused()
     engine = copy.engine
     for acting in (
@@ -96,15 +96,15 @@ def assert_refused(copy: Shop) -> None:
 
 
 def assert_repaired(copy: Shop) -> None:
-    """After the repair all is loaded anew, for that reason, and goes on from there."""
+    """After the repair all is loaded again, for that reason, and goes on from there."""
     said = repair(copy.database.dsn(TRICKLE))
-    assert said[0] == "This is a copy: it is now an installation of its own, with 3 stream tables."
-    assert len([sentence for sentence in said if "will be loaded anew" in sentence]) == 3
+    assert said[0] == "This copy is now an installation of its own. Stream tables: 3."
+    assert len([sentence for sentence in said if "will be loaded again" in sentence]) == 3
     assert not status.is_copy(copy.database.dsn(APP))
     assert copy.ask("select count(frontier), count(upstream_frontier) from pgtrickle.pgt_stream_tables") == [
         (0, 0)
     ]
-    reason = "the database was copied, and everything was bound anew"
+    reason = "the database is a copy"
     assert copy.refresh() == dict.fromkeys(QUERIES, ("REINITIALIZE", reason))
     copy.is_exact()
     copy.follows_writes()

@@ -27,10 +27,10 @@ def test_a_refresh_that_takes_long_keeps_nobody_else_from_being_repaired(
     patient = psycopg.conninfo.make_conninfo(shop.database.dsn(TRICKLE), options="-c lock_timeout=10s")
     assert repair(patient) == [
         "public.totals is being refreshed now. If that fails, run the repair again.",
-        "public.large will be loaded anew: repair was asked for.",
+        "public.large will be loaded again: a repair was requested.",
     ]
     connection.rollback()
-    assert repair(patient) == ["public.totals will be loaded anew: repair was asked for."]
+    assert repair(patient) == ["public.totals will be loaded again: a repair was requested."]
     shop.refresh()
     shop.is_exact()
     assert repair(patient) == ["Nothing is broken."]
@@ -49,7 +49,7 @@ def test_repairs_at_the_same_time_do_the_work_once(shop: Shop, admin: psycopg.Co
     assert sorted(said) == [
         ["Nothing is broken."],
         ["Nothing is broken."],
-        ["public.totals will be loaded anew: repair was asked for."],
+        ["public.totals will be loaded again: a repair was requested."],
     ]
     shop.refresh()
     shop.is_exact()
@@ -64,7 +64,7 @@ def test_a_stranger_repairs_nothing(shop: Shop, admin: psycopg.Connection) -> No
         for statement in (
             "select * from pgtrickle.repair()",
             "select pgtrickle.repair_stream_table('totals')",
-            "select pgtrickle_internal.mend_all()",
+            "select pgtrickle_internal.repair_all()",
             "select pgtrickle_internal.ask_for_repair('totals'::regclass)",
             "select pgtrickle_internal.bind_table(1, 'orders'::regclass)",
         ):
@@ -84,7 +84,7 @@ def test_what_reads_a_table_that_stopped_on_divergence_waits_and_goes_on_after_t
     from pgtrickle.commands.define import alter
     from pgtrickle.model.errors import Diverged
     from pgtrickle.model.stream_table import Action, RefreshOutcome
-    from pgtrickle.refresh.results import Failure
+    from pgtrickle.refresh.outcome import Failure
     from pgtrickle.refresh.story import refresh_all
 
     shop.refresh()

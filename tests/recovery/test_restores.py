@@ -12,7 +12,7 @@ from pgtrickle.commands import status
 from pgtrickle.commands.refresh import refresh
 from pgtrickle.commands.repair import repair
 from pgtrickle.embedded import SUPERUSER, Server
-from pgtrickle.model.errors import CopiedDatabase
+from pgtrickle.model.errors import CopiedDatabase, NotInstalled
 from pgtrickle.refresh.engine import Engine
 from tests.fixtures.databases import APP, TRICKLE, Database, create_database, drop_database
 from tests.fixtures.sidecars import running
@@ -43,6 +43,12 @@ def dump(shop: Shop, path: Path, *options: str) -> str:
 
 def restore(path: str, database: Database, *options: str, role: str = SUPERUSER) -> None:
     run_tool(18, "pg_restore", *options, "-d", database.dsn(role), path)
+
+
+def restore_over_a_sidecar(path: str, database: Database, *options: str) -> None:
+    """Restore where a sidecar reads: in a deadlock of both, the sidecar gives up first and tries again."""
+    patient = f"{database.dsn(SUPERUSER)}?options=-c%20deadlock_timeout%3D60s"
+    run_tool(18, "pg_restore", *options, "-d", patient, path)
 
 
 def goes_on(copy: Shop, role: str = TRICKLE) -> None:
@@ -79,7 +85,10 @@ def test_a_restore_over_the_database_ends_its_sidecar(shop: Shop, tmp_path: Path
     with running(shop.engine) as sidecar:
         eventually(lambda: sidecar.has_refreshed("totals"))
         shop.run("delete from orders where id = 5")
-        restore(path, shop.database, "--clean", "--if-exists")
+        restore_over_a_sidecar(path, shop.database, "--clean", "--if-exists")
+        # a poll between the drop of the old catalog and the end of the restore finds none
+        assert isinstance(sidecar.failure(), CopiedDatabase | NotInstalled)
+    with running(shop.engine) as sidecar:
         assert isinstance(sidecar.failure(), CopiedDatabase)
     goes_on(shop)
 

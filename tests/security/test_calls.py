@@ -14,13 +14,23 @@ pytestmark = pytest.mark.every_postgres
 
 DEFINERS = {
     "ask_for_repair",
-    "change_buffer_sizes",
     "change_options",
     "change_query",
     "change_status",
+    "check_candidate",
+    "hold_readers",
+    "hold_table",
     "note_always",
     "note_enabled",
+    "note_name",
+    "note_set",
+    "pending_counts",
     "register",
+    "register_adopted",
+    "replace_table",
+    "shown_times",
+    "shown_until",
+    "untrusted_of",
 }
 """What runs as the sidecar's role and may be called by anybody; a new one needs a test here."""
 
@@ -53,13 +63,23 @@ def test_no_argument_of_a_definer_is_sql(admin):
     ).fetchall()
     assert dict(rows) == {
         "ask_for_repair": "relation_id oid",
-        "change_buffer_sizes": "",
         "change_options": "relation_id oid, options jsonb",
         "change_query": "relation_id oid, query_view oid, path name[]",
         "change_status": "relation_id oid, status text",
+        "check_candidate": "query_view oid",
+        "hold_readers": "replacement oid, adopted oid",
+        "hold_table": "relation_id oid",
         "note_always": "source oid",
         "note_enabled": "relation_id oid",
+        "note_name": "relation_id oid",
+        "note_set": "relation_id oid, set_name text",
+        "pending_counts": "tables bigint[]",
         "register": "query_view oid, relation_id oid, options jsonb, path name[]",
+        "register_adopted": "query_view oid, relation_id oid, adopted oid, options jsonb, path name[]",
+        "replace_table": "old oid, replacement oid, query_view oid, path name[]",
+        "shown_times": "tables bigint[]",
+        "shown_until": "id bigint, is_copy boolean",
+        "untrusted_of": "relation_id oid, reader oid",
     }
 
 
@@ -108,6 +128,23 @@ def test_definers_refuse_any_arguments_from_others(attack, victim):
         *(f"pgtrickle_internal.change_status({r}, 'SUSPENDED')" for r in relations),
         *(f"pgtrickle_internal.ask_for_repair({r})" for r in relations),
         *(f"note_enabled({r})" for r in relations),
+        *(f"pgtrickle_internal.note_set({r}, 'theirs')" for r in relations),
+        *(f"pgtrickle_internal.check_candidate({v})" for v in views),
+        *(f"pgtrickle_internal.hold_table({r})" for r in relations),
+        *(f"pgtrickle_internal.hold_readers({r}, {other})" for r in relations for other in relations),
+        *(
+            f"pgtrickle_internal.replace_table({r}, {other}, {v}, null)"
+            for r in relations
+            for other in relations
+            for v in views
+        ),
+        *(
+            f"pgtrickle_internal.register_adopted({v}, {r}, {other}, {o}, null)"
+            for v in views
+            for r in relations
+            for other in relations
+            for o in options
+        ),
     ]
     accepted = [call for call in calls if not attack.run(f"select {call}")]
     assert accepted == []
@@ -115,6 +152,15 @@ def test_definers_refuse_any_arguments_from_others(attack, victim):
     # these have nothing to refuse, and do nothing
     attack.run(*(f"select pgtrickle_internal.forget({n})" for n in ("null", "-1", "9223372036854775807")))
     attack.run(*(f"select pgtrickle_internal.note_always({r})" for r in relations))
+    attack.run(*(f"select pgtrickle_internal.note_name({r})" for r in relations))
+    attack.run(*(f"select pgtrickle_internal.untrusted_of({r}, {v})" for r in relations for v in views))
+    ids = ("null", "0", "1", "-1", "9223372036854775807")
+    copies = ("null", "true", "false")
+    calls = [f"select pgtrickle_internal.shown_until({n}, {copy})" for n in ids for copy in copies]
+    assert attack.run(*calls) == []
+    for function in ("shown_times", "pending_counts"):
+        arrays = ("null", "'{}'", "'{null}'", "'{0,1,-1,9223372036854775807}'", "'{{1},{1}}'")
+        assert attack.run(*(f"select * from pgtrickle_internal.{function}({a})" for a in arrays)) == []
     assert victim.execute("select status, schedule from pgtrickle.stream_tables_info").fetchall() == [
         ("INITIALIZING", None)
     ]
@@ -238,7 +284,7 @@ def test_nobody_else_calls_what_is_not_public(attack):
 def test_what_is_left_of_a_stream_table_is_for_its_owner_to_remove(attack, victim):
     """A restore drops a table and creates it again: until it is bound, the definition is all there is."""
     victim.execute("drop table public.victim; create table public.victim(word text)")
-    assert "only its owner" in str(attack.run("select pgtrickle_internal.forget(1)"))
+    assert "you must own" in str(attack.run("select pgtrickle_internal.forget(1)"))
     attack.run(
         "delete from pgtrickle_internal.own_remains", "select pgtrickle.drop_stream_table('public.victim')"
     )
@@ -296,5 +342,29 @@ def test_a_proof_cannot_be_left_for_a_transaction_to_come(attack, victim, admin,
             if int(now) < first + 3:
                 mallory.rollback()
         assert int(now) == first + 3
-        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="nobody has shown to own"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="did not start this"):
             mallory.execute("select pgtrickle_internal.change_status('mallory.own'::regclass, 'SUSPENDED')")
+
+
+def test_an_owner_cannot_put_a_table_in_the_place_of_somebody_elses(attack, victim):
+    """A proof for a table of one's own opens neither another stream table nor a materialized view."""
+    attack.admin.execute("create materialized view public.others as select 1 as word")
+    attack.run(
+        "create table mallory.fake(word text)",
+        "create trigger pgtrickle_guard before insert or update or delete or truncate on mallory.fake"
+        " for each statement execute function pgtrickle.refuse_direct_write()",
+        "create temporary view own as select 'x' as word",
+        "begin",
+        "select pgtrickle_internal.prove_ownership('mallory.fake'::regclass)",
+    )
+    fake, view = "'mallory.fake'::regclass", "'pg_temp.own'::regclass"
+    for call in (
+        f"replace_table('public.victim'::regclass, {fake}, {view}, null)",
+        f"replace_table({fake}, {fake}, {view}, null)",
+        f"hold_readers({fake}, 'public.others'::regclass)",
+        f"hold_readers({fake}, 'public.victim'::regclass)",
+        f"register_adopted({view}, {fake}, 'public.others'::regclass, '{{}}', null)",
+    ):
+        assert attack.run("savepoint s", f"select pgtrickle_internal.{call}", "rollback to s"), call
+    attack.run("rollback")
+    assert attack.succeeded() == []

@@ -31,7 +31,7 @@ def test_a_foreign_table_of_the_attackers_is_not_read_with_a_mapping_of_the_side
         f"grant select on mallory.far to {TRICKLE}",
     )
     # a query that need not fetch a row is enough to create a stream table
-    assert "credentials of pgtrickle" in str(attack.create("select id, word from mallory.far"))
+    assert "the credentials of the sidecar" in str(attack.create("select id, word from mallory.far"))
     assert attack.succeeded() == []
 
 

@@ -48,6 +48,7 @@ def create_many(attack, query):
         )
 
 
+@pytest.mark.slow
 def test_a_source_that_its_owner_has_locked_holds_up_nobody_else(attack, victim, database):
     """Over a view, so that compiling the query needs the lock too."""
     attack.run(

@@ -46,7 +46,7 @@ def test_verify_looks_at_what_is_attached_to_the_table(attack, attached):
     assert attack.create("select id, word from mallory.t") is None
     assert attack.refresh() is None
     attack.run(attached, "analyze mallory.st", "delete from mallory.log")
-    with pytest.raises((PgTrickleError, DatabaseError), match="code of others"):
+    with pytest.raises((PgTrickleError, DatabaseError), match="code of another role"):
         verify(attack.engine, ST)
     assert attack.succeeded() == []
 

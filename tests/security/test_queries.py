@@ -132,8 +132,8 @@ def test_settings_of_the_session_do_not_blind_the_check(attack):
 
 def test_temporary_objects_are_no_ground_for_a_stream_table(attack):
     attack.run("create domain pg_temp.brief as int", "create type pg_temp.short as (a int)")
-    assert "lasts only as long" in str(attack.create(f"select id::pg_temp.brief from {T}"))
-    assert "lasts only as long" in str(attack.create(f"select (row(id)::pg_temp.short).a from {T}"))
+    assert "disappears with its session" in str(attack.create(f"select id::pg_temp.brief from {T}"))
+    assert "disappears with its session" in str(attack.create(f"select (row(id)::pg_temp.short).a from {T}"))
 
 
 def test_names_cannot_smuggle_sql_or_hide_objects(attack):

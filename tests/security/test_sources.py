@@ -38,7 +38,7 @@ def test_what_runs_while_a_query_is_planned_is_refused_at_creation(attack):
     attack.run(*FUNCTIONS)
     for name, statement in ATTACHED.items():
         assert attack.run(statement) == [], name
-        assert "code of others" in str(attack.create("select id from mallory.t")), name
+        assert "code of another role" in str(attack.create("select id from mallory.t")), name
         attack.run(*DETACHED)
     assert attack.succeeded() == []
 
@@ -72,7 +72,7 @@ def test_keys_of_partitions_and_constraints_of_children_count(attack):
         f"grant select, trigger on all tables in schema mallory to {TRICKLE}",
     )
     for source in ("parts", "part", "parent", "child"):
-        assert "code of others" in str(attack.create(f"select id from mallory.{source}")), source
+        assert "code of another role" in str(attack.create(f"select id from mallory.{source}")), source
     assert attack.succeeded() == []
 
 

@@ -43,5 +43,5 @@ def test_texts_and_names_mean_themselves_to_spark(joined, stream_table):
 
 
 def test_files_of_spark_are_for_its_owner_alone(spark: Spark):
-    assert spark._directory is not None
-    assert not os.stat(spark._directory).st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    assert spark._launched is not None
+    assert not os.stat(spark._launched.directory).st_mode & (stat.S_IRWXG | stat.S_IRWXO)

@@ -16,19 +16,20 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "orders": ("o_orderkey",),
     "lineitem": ("l_orderkey", "l_linenumber"),
 }
-_NEW_KEYS: Final = 1_000_000
+NEW_KEYS: Final = 1_000_000
+"""Where new keys begin: above all keys of the data, which go up to 6,000,000 times its scale."""
 
 
 class Draw:
     """One cycle's drawings. Two drawings from the same rows choose independently of each other."""
 
-    def __init__(self, cycle: int, rows: int) -> None:
+    def __init__(self, cycle: int, rows: int, new_keys: int = NEW_KEYS) -> None:
         self.cycle = cycle
         self._rows = rows
         self._salts = count(1_000 * (cycle + 1))
         # powers of two: a key that was moved and copied again and again meets no other
-        self.copied_by = _NEW_KEYS << 2 * cycle
-        self.moved_by = _NEW_KEYS << 2 * cycle + 1
+        self.copied_by = new_keys << 2 * cycle
+        self.moved_by = new_keys << 2 * cycle + 1
 
     def some(self, table: str, share: float = 1.0, where: str = "true") -> str:
         """A condition that holds for that share of the cycle's number of rows, drawn where `where` holds."""

@@ -1,7 +1,7 @@
 """Changes that spare nothing: renamed nations, deleted rows that others refer to, changed primary keys.
 
 They aim at what the 22 queries ask for, so that every answer moves, and several statements of a window
-meet in the same rows. Made for data up to scale 0.1.
+meet in the same rows. For data above scale 0.1, give the changes larger new keys.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 import psycopg
 
-from tests.tpch.drawing import Draw
+from tests.tpch.drawing import NEW_KEYS, Draw
 from tests.tpch.places import Transaction, nations, regions
 
 _ASKED: Final = (
@@ -36,9 +36,12 @@ def change_harshly(connection: psycopg.Connection, cycle: int) -> None:
                 connection.execute(statement)
 
 
-def harsh(cycle: int, rows: int = 20) -> tuple[Transaction, ...]:
-    """The transactions of one window, to be committed in turn; a statement changes about `rows` rows."""
-    draw = Draw(cycle, rows)
+def harsh(cycle: int, rows: int = 20, new_keys: int = NEW_KEYS) -> tuple[Transaction, ...]:
+    """The transactions of one window, to be committed in turn; a statement changes about `rows` rows.
+
+    `new_keys` is larger than every key of the data.
+    """
+    draw = Draw(cycle, rows, new_keys)
     places = (*regions(cycle), *nations(cycle))
     return (
         (*_suppliers(draw), *places),

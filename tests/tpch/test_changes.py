@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import psycopg
+import pytest
 
 from tests.tpch.answers import rows_of
 from tests.tpch.conftest import SCALE
@@ -12,6 +13,8 @@ from tests.tpch.harsh import CYCLES, change_harshly
 from tests.tpch.loading import TABLES
 from tests.tpch.plain import PlainChanges
 from tests.tpch.published import NAMES, query
+
+pytestmark = pytest.mark.slow
 
 REFERENCES = {
     "nation": "n_regionkey from nation except select r_regionkey from region",

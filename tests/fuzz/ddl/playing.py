@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -268,10 +268,16 @@ class Settling:
             " where status <> 'ACTIVE'"
         ).fetchall()
         for (name,) in names:
-            # one that has lost its guard is repaired, which resumes it too
-            with suppress(psycopg.errors.ObjectNotInPrerequisiteState):
-                self.ready.admin.execute("select pgtrickle.resume_stream_table(%s)", (name,))
-                continue
-            # what repair refuses stays refused, and says why
-            with suppress(psycopg.errors.DatatypeMismatch):
-                self.ready.admin.execute("select pgtrickle.repair_stream_table(%s)", (name,))
+            # one that has lost its guard is repaired, which resumes it too; what repair refuses says why
+            if not self._is_accepted("select pgtrickle.resume_stream_table(%s)", name):
+                self._is_accepted("select pgtrickle.repair_stream_table(%s)", name)
+
+    def _is_accepted(self, command: str, name: str) -> bool:
+        """Run a command; false if pgtrickle refuses it because of the state of the stream table."""
+        try:
+            self.ready.admin.execute(command, (name,))
+        except psycopg.Error as refusal:
+            if not (refusal.sqlstate or "").startswith(("T", "55000")):
+                raise
+            return False
+        return True
