@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 import pgtrickle
 from pgtrickle.interfaces.background import BackgroundRun
@@ -16,6 +16,8 @@ from pgtrickle.pipeline.session import Spark
 from tests.page.browsers import installed_browser, open_browser
 
 TOKEN = "a-token-of-the-tests-0123456789"
+WAIT_MS = 20_000
+"""How long to wait for something to appear: the machine may be busy with other tests."""
 EXPECTED_STATUSES = ("401", "409", "422")
 """What a page may be told when a test does something that is refused; the browser logs it as an error."""
 
@@ -53,6 +55,7 @@ def browser() -> Iterator[Browser]:
     program = installed_browser()
     if program is None:
         pytest.skip("there is no Chromium here: run scripts/setup browser")
+    expect.set_options(timeout=WAIT_MS)
     with open_browser(program) as browser:
         yield browser
 
@@ -91,7 +94,7 @@ def visit(browser: Browser, base: str, sidecar: BackgroundRun) -> Iterator[Visit
 
     def open_window(*, width: int = 1280, height: int = 860, **more: object) -> Visitor:
         context = browser.new_context(viewport={"width": width, "height": height}, **more)  # type: ignore[arg-type]
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(WAIT_MS)
         contexts.append(context)
         visitor = Visitor(context.new_page(), base, sidecar.login_link)
         visitor.page.on("console", lambda message: visitor.note(message))

@@ -44,6 +44,24 @@ def test_a_stream_table_is_created_in_the_page_and_follows_its_source_on_the_scr
     assert trickle.status("sales").is_populated
 
 
+def test_a_stream_table_that_the_overview_does_not_know_yet_is_shown(sales, visitor):
+    def leave_out_tables(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "tables": []})
+
+    visitor.page.route("**/api/v1/overview", leave_out_tables)
+    page = visitor.opens("#/tables/public.sales")
+    expect(page.get_by_role("heading", name="public.sales")).to_be_visible()
+    expect(page.get_by_role("heading", name="Rows")).to_be_visible()
+
+
+def test_a_stream_table_that_does_not_exist_is_said_to_be_missing(sales, visitor):
+    page = visitor.opens("#/tables/public.sails")
+    notice = page.get_by_role("alert")
+    expect(notice).to_contain_text("there is no stream table public.sails", ignore_case=True)
+    expect(page.get_by_role("link", name="All stream tables")).to_be_visible()
+
+
 def test_the_link_that_run_prints_signs_in_once(sales, visit, trickle):
     link = trickle._runs[0].login_link()
     first, second = visit(), visit()

@@ -18,25 +18,30 @@ const SHOWN_ROWS = 50;
 const SHOWN_CHANGES = 20;
 
 export async function tableView(view, signal, name, tab = "overview") {
-  const row = live.tables.get(name);
-  if (!row) {
-    put(view, problemNotice(new Problem({ title: `There is no stream table ${name}`, hint: "it may have been dropped" })),
-      h("p", { class: "empty" }, h("a", { href: "#/" }, "All stream tables")));
-    return;
-  }
   document.title = `${lastPart(name)} · pgtrickle`;
   const head = h("div", {});
   const body = h("div", { role: "tabpanel" }, h("p", { class: "loading" }, "Loading…"));
   put(view, head, tabs(name, tab), body);
   let details = null;
-  const showHead = () => put(head, header(live.tables.get(name) ?? row, details));
+  const showHead = () => {
+    const row = live.tables.get(name) ?? details;
+    if (row) put(head, header(row, details));
+  };
   showHead();
   follow(signal, {
     table: (table) => table.name === name && showHead(),
+    added: (table) => table.name === name && showHead(),
     reload: showHead,
     removed: (removed) => { if (removed === name) location.hash = "#/"; },
   });
-  details = await get(tablePath(name), { signal });
+  try {
+    // events may not have told yet of a table that was just created: only the server knows that there is none
+    details = await get(tablePath(name), { signal });
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    put(view, problemNotice(error), h("p", { class: "empty" }, h("a", { href: "#/" }, "All stream tables")));
+    return;
+  }
   showHead();
   const content = { overview: overviewTab, plan: planTab, history: historyTab, definition: definitionTab, events: eventsTab };
   await (content[tab] ?? overviewTab)(body, signal, details);
