@@ -111,7 +111,7 @@ def below_a_sidecar(engine: Engine, app: psycopg.Connection) -> dict[str, Any]:
     # what ran out of memory keeps away from Spark for a while; then its state is made anew
     with engine.connection() as connection:
         totals = find(connection, "totals").id
-    eventually(lambda: not engine.supply.is_isolated(totals))
+    eventually(lambda: not engine.is_isolated(totals))
     refresh(engine, "totals")
     with running(engine) as sidecar:
         app.execute("insert into orders values (1001, 1, 1)")

@@ -90,8 +90,9 @@ def check_not_suspended(table: StreamTable) -> None:
 def _check_startable(found: StreamTable, claim: _Claim) -> None:
     if not claim.may_start:
         raise Drained(
-            f"{found.name} cannot be refreshed: the database is drained",
-            hint="to let refreshes start again, run select pgtrickle.undrain()",
+            f"{found.name} cannot be refreshed: the database is drained or disabled",
+            hint="to let refreshes start again, run select pgtrickle.undrain(),"
+            " or select pgtrickle.set_enabled(true)",
         )
     if claim.gate is not None:
         raise SourceGated(

@@ -5,15 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from pgtrickle.changes.memory import Memory
 from pgtrickle.commands.tracing import open_tracer
 from pgtrickle.model.settings import Settings
+from pgtrickle.model.tracing import Tracer
 from pgtrickle.pipeline.session import Spark
+from pgtrickle.pipeline.supply import SparkSupply
 from pgtrickle.plan.limits import QueryLimits
 from pgtrickle.refresh.engine import Engine
 
 
-def build_engine(settings: Settings, start_spark: Callable[[], Spark]) -> Engine:
-    """Build an engine. It calls `start_spark` when it first needs Spark and when Spark has died."""
+def build_engine(
+    settings: Settings,
+    start_spark: Callable[[], Spark] | SparkSupply,
+    memory: Memory | None = None,
+    tracer: Tracer | None = None,
+) -> Engine:
+    """Build an engine. It calls `start_spark` when it first needs Spark and when Spark has died.
+
+    Engines of several databases are given the same supply of Spark, memory and tracer.
+    """
     return Engine(
         settings.dsn,
         start_spark,
@@ -22,10 +33,11 @@ def build_engine(settings: Settings, start_spark: Callable[[], Spark]) -> Engine
         pooling=settings.pooler,
         template_cache_max_entries=settings.template_cache_max_entries,
         memory_limit=settings.memory_limit,
+        shared_memory=memory,
         refresh_timeout=settings.refresh_timeout or None,
         temp_file_limit=None if settings.temp_file_limit.lower() == "none" else settings.temp_file_limit,
         cache_directory=settings.cache_directory(os.environ),
-        tracer=open_tracer(os.environ, is_wanted=settings.traces),
+        tracer=tracer or open_tracer(os.environ, is_wanted=settings.traces),
         query_limits=QueryLimits(
             settings.max_text_bytes,
             settings.max_depth,

@@ -44,7 +44,7 @@ def refresh(
         check_startable(connection, table)
         graph = load_graph(connection)
     (group,) = groups((table.id,), graph)
-    if table.effective_mode is not RefreshMode.FULL and not engine.supply.is_isolated(table.id):
+    if table.effective_mode is not RefreshMode.FULL and not engine.is_isolated(table.id):
         # the duration of the refresh must not include the start of Spark
         engine.supply.wait(SPARK_SECONDS)
     started = datetime.now(UTC)

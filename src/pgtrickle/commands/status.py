@@ -159,7 +159,7 @@ def read_sidecars(connection: Connection) -> list[Sidecar]:
     rows = connection.execute(
         "select sidecar_id::text, host, process, version, started_at, seen_at, is_alive, workers, busy,"
         " queued, behind, tick_ms, slowest_tick_ms, refreshes, failures, vitals"
-        " from pgtrickle.server_worker_inventory order by started_at"
+        " from pgtrickle.server_worker_inventory where is_here order by started_at"
     )
     return [Sidecar(*row) for row in rows]
 

@@ -35,11 +35,12 @@ class OutageFilter:
         """Whether the event should be logged."""
         if event.name.name:
             return True
+        what = f"{event.subject} {event.database or ''}"
         if event.error is None:
-            self._out.discard(event.subject)
+            self._out.discard(what)
             return True
-        is_first = event.subject not in self._out
-        self._out.add(event.subject)
+        is_first = what not in self._out
+        self._out.add(what)
         return is_first
 
 
@@ -52,8 +53,11 @@ def level_of(event: RefreshEvent) -> LogLevel:
 
 
 def subject_of(event: RefreshEvent) -> str:
-    """The stream table of an event, or the part of the sidecar that it is about."""
-    return str(event.name) if event.name.name else event.subject
+    """The stream table of an event, or the part of the sidecar that it is about; with its database."""
+    subject = str(event.name) if event.name.name else event.subject
+    if event.database is None or event.subject == "Spark":
+        return subject
+    return f"{event.database}: {subject}" if event.name.name else f"{subject} {event.database}"
 
 
 def event_values(event: RefreshEvent, interface: Interface) -> dict[str, Any]:
@@ -63,6 +67,7 @@ def event_values(event: RefreshEvent, interface: Interface) -> dict[str, Any]:
         "at": event.at,
         "level": level_of(event).name,
         "event": event.kind,
+        "database": event.database,
         "name": str(event.name) if event.name.name else None,
         "subject": None if event.name.name else event.subject,
         "action": outcome.action if outcome else None,

@@ -76,7 +76,16 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "sidecar_role",
     ),
     "Health and alerts": ("health_check", "health_summary", "quick_health", "alerts"),
-    "Pause": ("gate_source", "ungate_source", "gated_sources", "drain", "undrain", "is_drained"),
+    "Pause": (
+        "gate_source",
+        "ungate_source",
+        "gated_sources",
+        "drain",
+        "undrain",
+        "is_drained",
+        "set_enabled",
+        "is_enabled",
+    ),
     "Verify and repair": (
         "verify_stream_table",
         "repair",

@@ -64,6 +64,37 @@ DSN: Final[Setting[str]] = Setting(
     "PGHOST, PGPORT, PGUSER, PGDATABASE and ~/.pgpass apply. Put passwords there, not here.",
     "libpq's variables",
 )
+CONFIG: Final[Setting[str | None]] = Setting(
+    "config",
+    None,
+    str,
+    "A file with the databases that a sidecar serves, in TOML.",
+    "none",
+)
+DISCOVER: Final = Setting(
+    "discover",
+    False,
+    switch,
+    "Serve every database of the server in which pgtrickle is installed, also those that come later.",
+    "off",
+)
+MAX_DATABASES: Final = Setting(
+    "max_databases",
+    1000,
+    whole_number,
+    "How many databases one sidecar serves at most.",
+    least=1,
+    most=100_000,
+)
+IDLE_AFTER: Final = Setting(
+    "idle_after",
+    60.0,
+    number,
+    "With several databases: after this many seconds without any event, a database rests. It then has one "
+    "connection and is polled once a second. 0 lets none rest.",
+    least=0,
+    most=86400,
+)
 LISTEN_DSN: Final[Setting[str | None]] = Setting(
     "listen_dsn",
     None,
@@ -260,6 +291,10 @@ MAX_GROUPING_SETS: Final = Setting(
 
 SETTINGS: Final[tuple[Setting[Any], ...]] = (
     DSN,
+    CONFIG,
+    DISCOVER,
+    MAX_DATABASES,
+    IDLE_AFTER,
     LISTEN_DSN,
     POOLER,
     MAX_CONNECTIONS,
@@ -297,6 +332,10 @@ class Settings:
     """The value of every setting in one process."""
 
     dsn: str = DSN.default
+    config: str | None = CONFIG.default
+    discover: bool = DISCOVER.default
+    max_databases: int = MAX_DATABASES.default
+    idle_after: float = IDLE_AFTER.default
     listen_dsn: str | None = LISTEN_DSN.default
     pooler: Pooling = POOLER.default
     max_connections: int = MAX_CONNECTIONS.default

@@ -17,11 +17,10 @@ from typing import Final
 from pyspark.errors import PySparkException
 
 from pgtrickle.model.errors import PgTrickleError, SparkLost
-from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.pipeline.jvm import GatewayError
 from pgtrickle.pipeline.jvm.failures import text_of
 from pgtrickle.pipeline.session import Spark
-from pgtrickle.pipeline.suspects import Suspects
+from pgtrickle.pipeline.suspects import Suspects, TableKey
 
 WATCH_SECONDS: Final = 1.0
 """How often the watcher checks whether the JVM's process has exited."""
@@ -57,16 +56,16 @@ class SparkSupply:
         self._is_closed = False
         self._closing, self._hurry = threading.Event(), threading.Event()
         self._cause: Exception | None = None
-        self._blamed: frozenset[StreamTableId] = frozenset()
+        self._blamed: frozenset[TableKey] = frozenset()
         self._started_at = 0.0
         self._pauses = 0
-        self._computing: dict[object, frozenset[StreamTableId]] = {}
+        self._computing: dict[object, frozenset[TableKey]] = {}
         self._suspects = Suspects()
         self._one_suspect = threading.Lock()
         self.failed_start: Exception | None = None
         """Why the first Spark could not be started, if `begin` was called."""
         self.deaths = 0
-        self.on_change: Callable[[SparkChange], None] = lambda change: None
+        self._listeners: list[Callable[[SparkChange], None]] = []
 
     @property
     def current(self) -> Spark | None:
@@ -128,7 +127,7 @@ class SparkSupply:
                 raise self._lost(self._cause)
 
     @contextmanager
-    def computing(self, tables: frozenset[StreamTableId]) -> Iterator[Spark]:
+    def computing(self, tables: frozenset[TableKey]) -> Iterator[Spark]:
         """Spark for computing these stream tables. A failure because Spark died is raised as SparkLost."""
         with self._alone_if_suspect(tables):
             spark, key = self.get(), object()
@@ -153,7 +152,7 @@ class SparkSupply:
         """Kill a Spark that does not respond to cancellation, and start another."""
         self._note_loss(spark, why)
 
-    def is_isolated(self, table: StreamTableId) -> bool:
+    def is_isolated(self, table: TableKey) -> bool:
         """Whether a stream table has killed Spark too often to compute on it now."""
         with self._changed:
             return self._suspects.is_isolated(table, time.monotonic())
@@ -162,6 +161,16 @@ class SparkSupply:
         """Use this Spark from now on, or none; the previous one is left running."""
         with self._changed:
             self._spark = spark
+
+    def listen(self, listener: Callable[[SparkChange], None]) -> None:
+        """Call this function whenever Spark dies and when it is back."""
+        with self._changed:
+            self._listeners.append(listener)
+
+    def unlisten(self, listener: Callable[[SparkChange], None]) -> None:
+        """Call it no more."""
+        with self._changed:
+            self._listeners = [other for other in self._listeners if other != listener]
 
     def close(self) -> None:
         """Stop Spark if it was started, and start no other."""
@@ -174,8 +183,14 @@ class SparkSupply:
         if spark is not None:
             spark.close()
 
+    def _tell(self, change: SparkChange) -> None:
+        with self._changed:
+            listeners = tuple(self._listeners)
+        for listener in listeners:
+            listener(change)
+
     @contextmanager
-    def _alone_if_suspect(self, tables: frozenset[StreamTableId]) -> Iterator[None]:
+    def _alone_if_suspect(self, tables: frozenset[TableKey]) -> Iterator[None]:
         with self._changed:
             is_suspect = any(map(self._suspects.is_suspect, tables))
         if not is_suspect:
@@ -263,7 +278,7 @@ class SparkSupply:
             self._pauses = 0 if time.monotonic() - self._started_at > STEADY_SECONDS else self._pauses + 1
             lost = self._lost()
             threading.Thread(target=self._restart, args=(spark,), name="spark starter", daemon=True).start()
-        self.on_change(SparkChange(lost.message, lost))
+        self._tell(SparkChange(lost.message, lost))
 
     def _restart(self, dead: Spark) -> None:
         with suppress(Exception):
@@ -281,7 +296,7 @@ class SparkSupply:
                 continue
             if self._accept(spark):
                 seconds = time.monotonic() - began
-                self.on_change(SparkChange(f"Spark is back after {seconds:.1f} s", None, seconds))
+                self._tell(SparkChange(f"Spark is back after {seconds:.1f} s", None, seconds))
             return
 
     def _pause(self) -> float:
@@ -295,7 +310,7 @@ class SparkSupply:
             lost = self._lost(failure)
             self._changed.notify_all()
         if not is_told:
-            self.on_change(SparkChange(lost.message, lost))
+            self._tell(SparkChange(lost.message, lost))
 
     def _lost(self, cause: BaseException | None = None) -> SparkLost:
         if self._is_starting:

@@ -7,12 +7,12 @@ evaluates its query without Spark for a while, each time for longer.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgtrickle.model.stream_table import StreamTableId
-
+TableKey = Hashable
+"""A stream table of one of the databases that use this Spark."""
 MOST_DEATHS: Final = 3
 """Isolate a stream table that was computing during this many consecutive deaths."""
 MOST_OUT_OF_MEMORY: Final = 2
@@ -26,13 +26,13 @@ LONGEST_SECONDS: Final = 3600.0
 class Suspects:
     """For each stream table, the deaths of Spark since it last computed successfully."""
 
-    _deaths: dict[StreamTableId, int] = field(default_factory=dict)
-    _isolations: dict[StreamTableId, int] = field(default_factory=dict)
-    _until: dict[StreamTableId, float] = field(default_factory=dict)
+    _deaths: dict[TableKey, int] = field(default_factory=dict)
+    _isolations: dict[TableKey, int] = field(default_factory=dict)
+    _until: dict[TableKey, float] = field(default_factory=dict)
 
     def note_death(
-        self, computing: Collection[frozenset[StreamTableId]], *, is_out_of_memory: bool, clock: float
-    ) -> frozenset[StreamTableId]:
+        self, computing: Collection[frozenset[TableKey]], *, is_out_of_memory: bool, clock: float
+    ) -> frozenset[TableKey]:
         """Note that Spark died while these units computed; returns the stream tables now isolated."""
         most = MOST_OUT_OF_MEMORY if is_out_of_memory else MOST_DEATHS
         if is_out_of_memory and len(computing) == 1:
@@ -45,20 +45,20 @@ class Suspects:
                 self._isolate(table, clock)
         return frozenset(isolated)
 
-    def note_success(self, tables: Collection[StreamTableId]) -> None:
+    def note_success(self, tables: Collection[TableKey]) -> None:
         """Note that these computed successfully."""
         for table in tables:
             self._deaths.pop(table, None)
 
-    def is_suspect(self, table: StreamTableId) -> bool:
+    def is_suspect(self, table: TableKey) -> bool:
         """Whether it was computing when Spark died, and has not succeeded since."""
         return table in self._deaths
 
-    def is_isolated(self, table: StreamTableId, clock: float) -> bool:
+    def is_isolated(self, table: TableKey, clock: float) -> bool:
         """Whether it must not compute on Spark now."""
         return clock < self._until.get(table, clock)
 
-    def _isolate(self, table: StreamTableId, clock: float) -> None:
+    def _isolate(self, table: TableKey, clock: float) -> None:
         times = self._isolations[table] = self._isolations.get(table, 0) + 1
         self._until[table] = clock + min(FIRST_SECONDS * GROWTH ** min(times - 1, 16), LONGEST_SECONDS)
         # count from zero again

@@ -19,6 +19,7 @@ from pgtrickle.pipeline.configuration import default_heap
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import STATEMENT_TIMEOUT
 from pgtrickle.pipeline.supply import SparkSupply
+from pgtrickle.pipeline.suspects import TableKey
 from pgtrickle.pipeline.tags import use_tag
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
 from pgtrickle.postgres.connection import Connection
@@ -44,17 +45,19 @@ DEFAULTS: Final = Settings()
 class Engine:
     """The collaborators of a refresh.
 
-    `start_spark` is called when Spark is first needed, and again after it has died.
+    `start_spark` is called when Spark is first needed, and again after it has died. If several databases
+    share one Spark, it is their supply, and `shared_memory` the limit that they share.
     """
 
     dsn: str = field(repr=False)
-    start_spark: Callable[[], Spark]
+    start_spark: Callable[[], Spark] | SparkSupply
     path: SparkPath = SparkPath.AUTO
     large_window: int = LARGE_WINDOW
     large_reach: int = LARGE_REACH
     large_table: int = LARGE_TABLE
     memory_limit: int | None = None
     """How many bytes all refreshes may hold in the driver; None is a part of the heap of Spark."""
+    shared_memory: Memory | None = None
     memory: Memory = field(init=False, repr=False)
     kept: KeptRows = field(default_factory=KeptRows)
     max_connections: int = DEFAULTS.max_connections
@@ -78,21 +81,19 @@ class Engine:
     _compilations: Compilations = field(init=False)
     _generation: int | None = None
     _place: str | None = None
+    _owns_spark: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling, temp_file_limit=self.temp_file_limit)
-        self.supply = SparkSupply(self.start_spark)
+        self._owns_spark = not isinstance(self.start_spark, SparkSupply)
+        self.supply = (
+            self.start_spark if isinstance(self.start_spark, SparkSupply) else SparkSupply(self.start_spark)
+        )
         self.timeouts = Timeouts(self.pool, self.supply, self.refresh_timeout)
         self._compilations = Compilations(
             self.template_cache_max_entries, self.cache_directory, self.query_limits
         )
-        self.memory = Memory(self._memory_limit)
-
-    def _memory_limit(self) -> int:
-        if self.memory_limit is not None:
-            return self.memory_limit
-        spark = self._spark
-        return max(LEAST, (spark.heap_bytes if spark is not None else default_heap()) // SHARE)
+        self.memory = self.shared_memory or process_memory(self.supply, self.memory_limit)
 
     @property
     def spark(self) -> Spark:
@@ -105,13 +106,21 @@ class Engine:
         with (
             self.timeouts.on_spark() as tag,
             use_tag(tag),
-            self.supply.computing(frozenset(tables)) as spark,
+            self.supply.computing(frozenset(map(self.key, tables))) as spark,
         ):
             yield spark
 
+    def key(self, table: StreamTableId) -> TableKey:
+        """The stream table among those of all databases that use the same Spark."""
+        return id(self), table
+
+    def is_isolated(self, table: StreamTableId) -> bool:
+        """Whether a stream table has killed Spark too often to compute on it now."""
+        return self.supply.is_isolated(self.key(table))
+
     def as_it_may_run(self, table: StreamTableId, found: Compilation) -> Compilation:
         """The compilation, for PostgreSQL alone if Spark has died too often while it computed this table."""
-        if found.compiled is None or not self.supply.is_isolated(table):
+        if found.compiled is None or not self.is_isolated(table):
             return found
         return found.only_full("Spark has died while it computed this table, so PostgreSQL evaluates it")
 
@@ -234,8 +243,21 @@ class Engine:
         }
 
     def close(self) -> None:
-        """Stop Spark if it was started, and close the connections."""
+        """Stop Spark if it was started and belongs to this engine alone, and close the connections."""
         self.timeouts.close()
-        self.supply.close()
         self.pool.close()
-        self.tracer.close()
+        if self._owns_spark:
+            self.supply.close()
+            self.tracer.close()
+
+
+def process_memory(supply: SparkSupply, limit: int | None) -> Memory:
+    """How much the refreshes of a process may hold together: the limit, or a part of the heap of Spark."""
+
+    def found() -> int:
+        if limit is not None:
+            return limit
+        spark = supply.current
+        return max(LEAST, (spark.heap_bytes if spark is not None else default_heap()) // SHARE)
+
+    return Memory(found)

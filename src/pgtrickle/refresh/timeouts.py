@@ -24,6 +24,8 @@ from pgtrickle.postgres.pool import Pool
 WATCH_SECONDS: Final = 0.2
 AGAIN_SECONDS: Final = 1.0
 """How often a cancellation is repeated: the refresh may have been between two statements or jobs."""
+_NUMBERS: Final = count(1)
+"""For tags of Spark's jobs: several engines may share one Spark."""
 GRACE_SECONDS = 30.0
 """How long a program may continue in the JVM after its refresh was cancelled."""
 
@@ -107,7 +109,6 @@ class Timeouts:
     def __init__(self, pool: Pool, supply: SparkSupply, seconds: float | None) -> None:
         self._pool, self._supply, self._usual = pool, supply, seconds
         self._current = threading.local()
-        self._numbers = count(1)
         self._lock = threading.Lock()
         self._running: set[Timeout] = set()
         self._has_some, self._is_closed = threading.Event(), threading.Event()
@@ -123,20 +124,20 @@ class Timeouts:
     @contextmanager
     def refreshing(self) -> Iterator[Timeout]:
         """Limit a refresh in this thread: by the default limit until `allow` sets that of its tables."""
-        with self._run(Timeout(f"pgtrickle refresh {next(self._numbers)}", self._usual)) as limit:
+        with self._run(Timeout(f"pgtrickle refresh {next(_NUMBERS)}", self._usual)) as limit:
             yield limit
 
     @contextmanager
     def comparing(self, table: StreamTable, seconds: float | None) -> Iterator[Timeout]:
         """Limit a comparison of a stream table with its query in this thread; None is no limit."""
-        tag = f"pgtrickle verify {next(self._numbers)}"
+        tag = f"pgtrickle verify {next(_NUMBERS)}"
         with self._run(ComparisonTimeout(tag, seconds, tables=(table,))) as limit:
             yield limit
 
     @contextmanager
     def previewing(self, table: StreamTable, seconds: float) -> Iterator[Timeout]:
         """Limit a preview of a stream table in this thread."""
-        tag = f"pgtrickle preview {next(self._numbers)}"
+        tag = f"pgtrickle preview {next(_NUMBERS)}"
         with self._run(PreviewTimeout(tag, seconds, tables=(table,))) as limit:
             yield limit
 

@@ -17,6 +17,7 @@ from pgtrickle.model.settings import LogFormat, LogLevel, Pooling, SparkPath
 _METAVARS: Final = {
     "dsn": "DSN",
     "listen_dsn": "DSN",
+    "config": "FILE",
     "spark_master": "URL",
     "memory_limit": "SIZE",
     "temp_file_limit": "SIZE",
@@ -90,6 +91,19 @@ def given_options(**options: str | bool | None) -> Options:
 
 
 Dsn: TypeAlias = Annotated[str, setting_option(settings.DSN)]
+Dsns: TypeAlias = Annotated[
+    list[str] | None,
+    Option(
+        settings.DSN.option,
+        show_default="PGTRICKLE_DSN, else libpq's variables",
+        metavar="DSN",
+        help="The address of a database to serve. Give it several times for several databases.",
+    ),
+]
+ConfigFile: TypeAlias = Annotated[str | None, setting_option(settings.CONFIG)]
+Discover: TypeAlias = Annotated[bool, setting_option(settings.DISCOVER)]
+MaxDatabases: TypeAlias = Annotated[int, setting_option(settings.MAX_DATABASES)]
+IdleAfter: TypeAlias = Annotated[float, setting_option(settings.IDLE_AFTER)]
 ListenDsn: TypeAlias = Annotated[str | None, setting_option(settings.LISTEN_DSN)]
 PoolerOption: TypeAlias = Annotated[Pooling, setting_option(settings.POOLER)]
 MaxConnections: TypeAlias = Annotated[int, setting_option(settings.MAX_CONNECTIONS)]

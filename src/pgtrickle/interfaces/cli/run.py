@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import signal
-import sys
 import threading
 import time
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from types import FrameType
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pgtrickle.catalog.install import check_may_serve, check_original
 from pgtrickle.commands.connections import open_installed
+from pgtrickle.commands.databases import served_databases
 from pgtrickle.interfaces.background import POLL_SECONDS, cancel_refreshes
 from pgtrickle.interfaces.cli.http_server import open_server
 from pgtrickle.interfaces.cli.log_lines import SidecarLog
 from pgtrickle.interfaces.cli.options import (
     CacheEntries,
-    Dsn,
+    ConfigFile,
+    Discover,
+    Dsns,
     Http,
     HttpDsn,
     HttpHost,
     HttpTokenFile,
+    IdleAfter,
     Json,
     ListenDsn,
     LogFormatOption,
     LogLevelOption,
     Master,
     MaxConnections,
+    MaxDatabases,
     MaxErrors,
     MemoryLimit,
     PathOption,
@@ -41,7 +41,9 @@ from pgtrickle.interfaces.cli.options import (
     Traces,
     Workers,
 )
+from pgtrickle.interfaces.cli.run_many import serve_many
 from pgtrickle.interfaces.cli.spark_options import SparkConf, spark_settings_of
+from pgtrickle.interfaces.cli.spark_start import SparkStart, stop_on_signals
 from pgtrickle.interfaces.http.server import HttpServer, both
 from pgtrickle.model.settings import LogFormat, LogLevel, Pooling, Settings, SparkPath, read_settings
 from pgtrickle.pipeline.java import require_java
@@ -49,14 +51,17 @@ from pgtrickle.postgres.connection import check_writable
 from pgtrickle.postgres.pool import Pool
 
 if TYPE_CHECKING:
-    from pgtrickle.pipeline.session import Spark
     from pgtrickle.refresh.engine import Engine
 
 DEFAULTS: Final = Settings()
 
 
 def run(
-    dsn: Dsn = "",
+    dsn: Dsns = None,
+    config: ConfigFile = None,
+    discover: Discover = DEFAULTS.discover,
+    max_databases: MaxDatabases = DEFAULTS.max_databases,
+    idle_after: IdleAfter = DEFAULTS.idle_after,
     spark_master: Master = "local[*]",
     spark_conf: SparkConf = None,
     path: PathOption = SparkPath.AUTO,
@@ -81,14 +86,18 @@ def run(
 ) -> None:
     """Run the sidecar, which refreshes all stream tables.
 
-    It stops on Ctrl-C or SIGTERM, after the running refreshes. Any number of sidecars can serve a database.
-    `--json` is short for `--log-format json`.
+    It stops on Ctrl-C or SIGTERM, after the running refreshes. Any number of sidecars can serve a database,
+    and one sidecar can serve many: give --dsn several times, --config or --discover. `--json` is short for `--log-format json`.
     """
     began = time.monotonic()
     spark_settings = spark_settings_of(spark_conf or [])
     settings = read_settings(
         os.environ,
-        dsn=dsn,
+        dsn=dsn[0] if dsn else None,
+        config=config,
+        discover=discover,
+        max_databases=max_databases,
+        idle_after=idle_after,
         spark_master=spark_master,
         path=path,
         max_consecutive_errors=max_consecutive_errors,
@@ -110,26 +119,39 @@ def run(
         traces=traces,
     )
     log = SidecarLog(settings.log_level, settings.log_format)
-    with open_installed(dsn) as connection:
+    databases = served_databases(settings, dsn or (), os.environ)
+    if not databases.is_single:
+        _require_java(settings)
+        serve_many(settings, databases, SparkStart(settings, spark_settings, began, log), log)
+        log.announce("Stopped.")
+        return
+    (database,) = databases.databases
+    settings = replace(
+        settings,
+        dsn=database.dsn,
+        listen_dsn=database.listen_dsn,
+        pooler=database.pooler or settings.pooler,
+        max_connections=database.max_connections or settings.max_connections,
+    )
+    with open_installed(settings.dsn) as connection:
         check_writable(connection)
         check_may_serve(connection)
         check_original(connection)
         where = f"{connection.info.dbname} at {connection.info.host or 'the local socket'}"
-    if not spark_master.startswith("sc://"):
-        require_java()
+    _require_java(settings)
     # before Spark starts, so that a wrong setting is reported immediately
-    pool = Pool(dsn, max_connections, pooler)
+    pool = Pool(settings.dsn, settings.max_connections, settings.pooler)
     way = "through a pooler" if pool.is_pooled else "directly"
     pool.close()
     server = open_server(settings, log)
     settings = replace(settings, pooler=Pooling.YES if pool.is_pooled else Pooling.NO)
     log.announce(
         f"Serving the stream tables of {where}, connected {way},"
-        f" with at most {max_connections} connections. Press Ctrl-C to stop."
+        f" with at most {settings.max_connections} connections. Press Ctrl-C to stop."
     )
     from pgtrickle.commands.engine import build_engine
 
-    start = _SparkStart(settings, spark_settings, began, log)
+    start = SparkStart(settings, spark_settings, began, log)
     engine = build_engine(settings, start)
     try:
         _serve(engine, settings, start, log, server)
@@ -140,52 +162,13 @@ def run(
     log.announce("Stopped.")
 
 
-@dataclass(slots=True)
-class _SparkStart:
-    """Starts Spark and reports how far it is; called again after Spark has died."""
-
-    settings: Settings
-    spark_settings: dict[str, str]
-    began: float
-    log: SidecarLog
-    is_ready: bool = False
-
-    def __call__(self) -> Spark:
-        # we report a dead JVM ourselves, and only once
-        logging.getLogger().addFilter(lambda record: record.msg != "Exception while sending command.")
-        is_first = not self.is_ready
-        if is_first:
-            self.log.announce(
-                f"Warming up: Spark on {self.settings.spark_master} is starting."
-                " Refreshes that need no Spark are carried out meanwhile."
-            )
-        from pgtrickle.pipeline.session import open_spark
-
-        spark = open_spark(
-            self.settings.spark_master,
-            configuration=self.spark_settings,
-            cache_directory=self.settings.cache_directory(os.environ),
-        )
-        spark.warm()
-        threading.Thread(target=_warm_further, args=(spark,), name="spark warming", daemon=True).start()
-        if is_first:
-            self.is_ready = True
-            why_jobs = spark.programs.why_jobs
-            self.log.announce(
-                f"Ready after {time.monotonic() - self.began:.1f} s; small changes computed in place:"
-                f" {'yes' if why_jobs is None else f'no, because {why_jobs}'}."
-            )
-        return spark
-
-
-def _warm_further(spark: Spark) -> None:
-    # it fails if Spark is stopped meanwhile, and nothing depends on it
-    with suppress(Exception):
-        spark.warm_further()
+def _require_java(settings: Settings) -> None:
+    if not settings.spark_master.startswith("sc://"):
+        require_java()
 
 
 def _serve(
-    engine: Engine, settings: Settings, start: _SparkStart, log: SidecarLog, server: HttpServer | None
+    engine: Engine, settings: Settings, start: SparkStart, log: SidecarLog, server: HttpServer | None
 ) -> None:
     """Run the scheduler in its own thread, so that this one can handle signals."""
     from pgtrickle.commands.run import run as run_with
@@ -199,7 +182,7 @@ def _serve(
         except BaseException as failure:
             failures.append(failure)
 
-    _stop_on_signals(stop, start, log)
+    stop_on_signals(stop, start, log)
     if server is not None:
         server.start(engine)
     # a daemon, because the process must end even if the scheduler hangs
@@ -223,22 +206,3 @@ def _serve(
         cancel_refreshes(lambda: engine, thread)
     elif failures:
         raise failures[0]
-
-
-def _stop_on_signals(stop: threading.Event, start: _SparkStart, log: SidecarLog) -> None:
-    """Finish the running refreshes at the first signal; stop at once at the second, which loses nothing.
-
-    While Spark starts, the first signal stops at once.
-    """
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set() or not start.is_ready:
-            stop.set()
-            if number == signal.SIGINT:
-                raise KeyboardInterrupt
-            sys.exit(128 + number)
-        log.announce("Stopping after the running refreshes. Press Ctrl-C again to stop now.")
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handle)

@@ -104,3 +104,13 @@ class NoSidecar(PgTrickleError):
     """
 
     code, sqlstate, http_status, exit_code = "PGT-C009", "57P03", 503, 3
+
+
+class TooManyDatabases(PgTrickleError):
+    """A sidecar is asked to serve more databases than it may.
+
+    Cause: `--dsn`, the configuration file or `--discover` lead to more databases than `max_databases`.
+    Remedy: raise `--max-databases`, or let another sidecar serve some of them.
+    """
+
+    code, sqlstate, http_status, exit_code = "PGT-C011", "TC011", 503, 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from enum import Enum
 
 from pgtrickle.model.errors.error import PgTrickleError
@@ -60,5 +61,5 @@ class SparkLost(PgTrickleError):
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
-        self.blamed: frozenset[int] = frozenset()
+        self.blamed: frozenset[Hashable] = frozenset()
         """The exceptions: stream tables during whose refreshes Spark has died too often."""

@@ -25,5 +25,19 @@ class Tick:
     has_comparisons: bool = False
     has_previews: bool = False
     is_draining: bool = False
+    is_enabled: bool = True
     cache_generation: int = 0
     installation: Installation | None = None
+
+    @property
+    def has_news(self) -> bool:
+        """Whether anything happened in the database since the last poll."""
+        return bool(
+            self.touched
+            or self.redefined
+            or self.is_all_redefined
+            or self.requested
+            or self.refreshed_views
+            or self.has_comparisons
+            or self.has_previews
+        )

@@ -40,6 +40,7 @@ from pgtrickle.scheduler.service.unit_refresh import RefreshEvent, UnitResult, r
 from pgtrickle.scheduler.service.vitals import Vitals
 from pgtrickle.scheduler.service.wakeups import Wakeups
 from pgtrickle.scheduler.service.worker_pool import WorkerPool
+from pgtrickle.scheduler.service.worker_shares import WorkerShare
 
 STALE_SECONDS = 10.0
 """A sidecar that has not polled for longer may have missed rows that were truncated, and starts over."""
@@ -82,6 +83,9 @@ class Dispatcher:
     worker_pool_size: int
     max_errors: int
     wake: threading.Event
+    share: WorkerShare | None = None
+    """The part of the workers that this database has, if several databases share them."""
+    is_enabled: bool = True
     wakeups: Wakeups = field(default_factory=Wakeups)
     on_comparisons: Callable[[], None] = lambda: None
     on_previews: Callable[[], None] = lambda: None
@@ -100,6 +104,7 @@ class Dispatcher:
     _polled_at: float = field(init=False)
     _now: datetime = field(init=False)
     _installation: Installation = field(init=False)
+    _active_at: float = field(default_factory=time.monotonic)
     _is_draining: bool = False
     _allowances: tuple[Definitions | None, Mapping[StreamTableId, Allowance]] = (None, {})
     _redefining: threading.Thread | None = None
@@ -114,11 +119,12 @@ class Dispatcher:
         self._installation = tick.installation
         self.engine.has_moved(tick.installation)
         definitions, states = load_definitions(self.connection)
+        self.is_enabled = tick.is_enabled
         self._state = SchedulerState(Definitions.of(definitions.values()), states)
         self._state.mark_behind(*pending_tables(self.connection, self._state.definitions))
         self.seen, self._now, self._polled_at = tick.snapshot, tick.now, time.monotonic()
-        self._workers = WorkerPool(self.worker_pool_size, self._work, self._clock)
-        self.engine.supply.on_change = self.report
+        self._workers = WorkerPool(self.worker_pool_size, self._work, self._clock, self.share)
+        self.engine.supply.listen(self.report)
 
     @property
     def definitions(self) -> Definitions:
@@ -150,6 +156,17 @@ class Dispatcher:
     def is_idle(self) -> bool:
         """Whether nothing is running, queued or in the inbox."""
         return self._inbox.empty() and not self._state.running and self._redefining is None
+
+    def quiet_seconds(self) -> float:
+        """For how long nothing has happened; 0 while something runs or waits."""
+        if not self.is_idle() or self._state.behind():
+            return 0.0
+        return time.monotonic() - self._active_at
+
+    def refreshing(self) -> list[str]:
+        """The stream tables that are being refreshed. Safe to call from any thread."""
+        known = self.definitions.tables
+        return [str(known[t].name) for unit in self._workers.running() for t in unit.tables if t in known]
 
     def workload(self) -> dict[str, int]:
         """The number of workers, of busy workers, and of queued units."""
@@ -185,6 +202,7 @@ class Dispatcher:
 
     def close(self, timeout: float | None = None) -> bool:
         """Start nothing more and wait for running units; returns whether they ended in time."""
+        self.engine.supply.unlisten(self.report)
         return self._workers.close(timeout)
 
     def _clock(self) -> datetime:
@@ -199,7 +217,9 @@ class Dispatcher:
         started = time.perf_counter()
         tick = poll(self.connection, self.seen, has_views=self.definitions.has_views)
         self.seen, self._now, self._polled_at = tick.snapshot, tick.now, time.monotonic()
-        self._is_draining = tick.is_draining
+        self._is_draining, self.is_enabled = tick.is_draining, tick.is_enabled
+        if tick.has_news:
+            self._active_at = time.monotonic()
         self._check_installation(tick)
         self.engine.notice_generation(tick.cache_generation)
         self.wakeups.note_writes(tick.touched)
@@ -260,6 +280,7 @@ class Dispatcher:
             self.on_event(RefreshEvent(name, now, note=note, subject="Spark", seconds=seconds))
 
     def _finish(self, done: UnitResult) -> None:
+        self._active_at = time.monotonic()
         self._submitted.pop(done.unit, None)
         for table in done.unit.tables:
             definition = self.definitions.tables.get(table)
@@ -302,7 +323,7 @@ class Dispatcher:
         if supply.why_waiting is not None and any(map(self.engine.needs_spark, unit.tables)):
             return True
         return all(
-            supply.is_isolated(table) and self._state.only_needs_reload(table) for table in unit.tables
+            self.engine.is_isolated(table) and self._state.only_needs_reload(table) for table in unit.tables
         )
 
     def _slow(self, tables: tuple[StreamTableId, ...]) -> set[StreamTableId]:

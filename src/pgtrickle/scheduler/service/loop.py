@@ -1,19 +1,23 @@
-"""The sidecar's loop: poll, decide, dispatch, wait; it reconnects when the connection is lost."""
+"""The loop of one database: poll, decide, dispatch, wait; it reconnects when the connection is lost.
+
+A database that is disabled is left alone, and one in which nothing happens may rest (`rest.py`).
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import Enum
 
 from pgtrickle.catalog.install import check_original
 from pgtrickle.model.errors import ConnectionFailed
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS, WORKER_POOL_SIZE
-from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.service.comparisons import Comparisons
 from pgtrickle.scheduler.service.dispatcher import Dispatcher
@@ -23,22 +27,48 @@ from pgtrickle.scheduler.service.load_watch import LoadWatch
 from pgtrickle.scheduler.service.maintenance import Maintenance
 from pgtrickle.scheduler.service.outages import Outage
 from pgtrickle.scheduler.service.previews import Previews
+from pgtrickle.scheduler.service.rest import rest
 from pgtrickle.scheduler.service.threshold_alerts import AlertLimits
 from pgtrickle.scheduler.service.unit_refresh import EventKind, RefreshEvent
-from pgtrickle.scheduler.service.vitals import Vitals
+from pgtrickle.scheduler.service.vitals import Vitals, publish, withdraw
+from pgtrickle.scheduler.service.worker_shares import WorkerShare
 
-__all__ = ["POLL_SECONDS", "EventKind", "Loop", "RefreshEvent"]
+__all__ = ["POLL_SECONDS", "EventKind", "Loop", "LoopState", "RefreshEvent"]
 
 POLL_SECONDS = 0.1
 """How long a change waits for the next poll if no notification wakes the sidecar."""
 MIN_PAUSE_SECONDS = 0.02
 """The shortest time between two polls; messages of workers are handled meanwhile."""
 RECONNECT_SECONDS = 1.0
+LONGEST_RECONNECT_SECONDS = 8.0
+"""The longest pause before another attempt to connect, if others are served meanwhile."""
+DISABLED_SECONDS = 2.0
+"""How often to check whether a disabled database is enabled again."""
+
+
+AWAKE_SECONDS = 5.0
+"""How long before a timer fires a database at rest is served again."""
+
+
+class LoopState(Enum):
+    """What a loop does about its database."""
+
+    STARTING = "starting"
+    SERVING = "serving"
+    RESTING = "resting"
+    DISABLED = "disabled"
+    UNREACHABLE = "unreachable"
+    REFUSED = "refused"
 
 
 @dataclass(slots=True)
 class Loop:
-    """One sidecar. Any number of them can serve one database."""
+    """A sidecar of one database. Any number of them can serve it.
+
+    If the process serves several databases, `share` is the part of its workers that this one has, and
+    `about_process` what it reports of the others. After `idle_after` seconds without any event, the database
+    rests; None is never.
+    """
 
     engine: Engine
     on_event: Callable[[RefreshEvent], None]
@@ -46,21 +76,72 @@ class Loop:
     worker_pool_size: int = WORKER_POOL_SIZE.default
     listen_dsn: str | None = None
     alert_limits: AlertLimits = field(default_factory=AlertLimits)
+    share: WorkerShare | None = None
+    idle_after: float | None = None
+    about_process: Callable[[], Mapping[str, object]] = dict
     wake: threading.Event = field(default_factory=threading.Event)
     vitals: Vitals = field(default_factory=Vitals)
     outage: Outage = field(default_factory=Outage, init=False)
+    _maintenance: Maintenance | None = field(default=None, init=False)
     current: Dispatcher | None = field(default=None, init=False)
     """The dispatcher of now, or of before an outage; other threads read from it what it knows."""
+    state: LoopState = field(default=LoopState.STARTING, init=False)
 
     def serve(self, stop: threading.Event) -> None:
         """Poll until stopped; raises in a copy of a database, and beside a catalog of another version."""
+        pause = RECONNECT_SECONDS
         while not stop.is_set():
             try:
-                with self.dispatcher() as dispatcher:
-                    self._run(dispatcher, stop)
+                self._serve_once(stop)
+                pause = RECONNECT_SECONDS
             except (ConnectionFailed, DatabaseError) as error:
+                self.state = LoopState.UNREACHABLE
                 self._note_outage(error if isinstance(error, ConnectionFailed) else _lost(error))
-                stop.wait(RECONNECT_SECONDS)
+                stop.wait(pause)
+                if self.share is not None:
+                    pause = min(2 * pause, LONGEST_RECONNECT_SECONDS)
+
+    def _serve_once(self, stop: threading.Event) -> None:
+        """Dispatch until there is a reason not to, and wait until that has passed."""
+        with self.dispatcher() as dispatcher:
+            self._run(dispatcher, stop)
+        if stop.is_set():
+            return
+        if not dispatcher.is_enabled:
+            self._wait_until_enabled(stop)
+        else:
+            self._rest(dispatcher, stop)
+
+    def _rest(self, dispatcher: Dispatcher, stop: threading.Event) -> None:
+        assert dispatcher.seen is not None
+        self.state = LoopState.RESTING
+        # idle connections are no use now
+        self.engine.pool.renew()
+        with self.engine.pool.autocommitting() as connection:
+            rest(
+                connection,
+                dispatcher.seen,
+                dispatcher.seconds_to_timer(float("inf")) - AWAKE_SECONDS,
+                stop,
+                self._publish,
+                has_views=dispatcher.definitions.has_views,
+            )
+            if stop.is_set():
+                withdraw(connection, self.vitals)
+
+    def _wait_until_enabled(self, stop: threading.Event) -> None:
+        """Keep no connection meanwhile, so that the database can even be dropped."""
+        self.state = LoopState.DISABLED
+        note = "disabled by set_enabled(false), and left alone until it is enabled"
+        self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), note=note))
+        self.engine.pool.renew()
+        while not stop.wait(DISABLED_SECONDS):
+            with connect(self.engine.dsn, autocommit=True) as connection:
+                check_original(connection)
+                row = connection.execute("select pgtrickle.is_enabled()").fetchone()
+            if row is not None and row[0]:
+                self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), note="enabled again"))
+                return
 
     @contextmanager
     def dispatcher(self) -> Iterator[Dispatcher]:
@@ -77,8 +158,10 @@ class Loop:
                 self.worker_pool_size,
                 self.max_errors,
                 self.wake,
+                self.share,
             )
             self.current = dispatcher
+            self.state = LoopState.SERVING
             stack.callback(dispatcher.close)
             if dsn := self._listening_address():
                 stack.enter_context(_listener(dsn, self.wake, dispatcher))
@@ -88,9 +171,10 @@ class Loop:
             previews = Previews(self.engine, self.vitals.id)
             stack.callback(previews.close)
             dispatcher.on_previews = previews.wake
-            maintenance = Maintenance(dispatcher, self.alert_limits)
+            maintenance = Maintenance(dispatcher, self._publish, self.alert_limits)
             maintenance.start()
             stack.callback(maintenance.close)
+            self._maintenance = maintenance
             watch = GroundWatch(dispatcher)
             watch.start()
             stack.callback(watch.close)
@@ -98,6 +182,21 @@ class Loop:
             loads.start()
             stack.callback(loads.close)
             yield dispatcher
+
+    def _publish(self, connection: Connection) -> None:
+        """Report the vitals."""
+        dispatcher, engine = self.current, self.engine
+        assert dispatcher is not None
+        more = {
+            "behind": dispatcher.behind(),
+            **engine.cache_counters(),
+            "waits_for_spark": engine.supply.why_waiting,
+            "loading": dispatcher.loads,
+            "in_place": engine.supply.in_place,
+            "temp_files": engine.pool.temp_files.value if engine.pool.temp_files else None,
+            **self.about_process(),
+        }
+        publish(connection, self.vitals, **dispatcher.workload(), more=more)
 
     def _listening_address(self) -> str | None:
         """The address to listen at; None behind a pooler in transaction mode, which loses LISTEN."""
@@ -120,7 +219,7 @@ class Loop:
     def _run(self, dispatcher: Dispatcher, stop: threading.Event) -> None:
         dispatcher.tick()
         self._note_connected()
-        while not stop.is_set():
+        while not stop.is_set() and dispatcher.is_enabled and not self._may_rest(dispatcher):
             was_woken = self.wake.wait(dispatcher.seconds_to_timer(POLL_SECONDS))
             self.wake.clear()
             if was_woken and dispatcher.seconds_since_poll() < MIN_PAUSE_SECONDS:
@@ -129,6 +228,15 @@ class Loop:
                 stop.wait(MIN_PAUSE_SECONDS - dispatcher.seconds_since_poll())
             dispatcher.tick()
             self._note_connected()
+
+    def _may_rest(self, dispatcher: Dispatcher) -> bool:
+        """Whether nothing has happened for long, and nothing will soon."""
+        if self.idle_after is None or dispatcher.quiet_seconds() < self.idle_after:
+            return False
+        is_quiet = dispatcher.seconds_to_timer(float("inf")) > 2 * AWAKE_SECONDS
+        if is_quiet and self._maintenance is not None:
+            self._maintenance.stays = True
+        return is_quiet
 
 
 def _listener(dsn: str, wake: threading.Event, dispatcher: Dispatcher) -> Listener:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -21,7 +22,7 @@ from pgtrickle.scheduler.service.maintenance_tasks import (
 )
 from pgtrickle.scheduler.service.pending_changes import pending_tables
 from pgtrickle.scheduler.service.threshold_alerts import AlertLimits, note_buffer_sizes, note_stale_tables
-from pgtrickle.scheduler.service.vitals import publish, withdraw
+from pgtrickle.scheduler.service.vitals import withdraw
 
 STEP_SECONDS = 0.5
 ROTATE_SECONDS = 2.0
@@ -39,7 +40,11 @@ class Maintenance:
     """Maintains a database while the dispatcher lives."""
 
     dispatcher: Dispatcher
+    publish: Callable[[Connection], None]
+    """Reports the vitals of the sidecar."""
     limits: AlertLimits = field(default_factory=AlertLimits)
+    stays: bool = False
+    """Whether the sidecar goes on to serve the database after this maintenance."""
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _gap_pause: float = GAP_SECONDS
@@ -64,12 +69,13 @@ class Maintenance:
         try:
             with suppress(Busy), self.dispatcher.engine.pool.autocommitting() as connection:
                 # users see at once that the database is served
-                self._publish(connection)
+                self.publish(connection)
             while not self._stop.wait(STEP_SECONDS):
                 with suppress(Busy), self.dispatcher.engine.pool.autocommitting() as connection:
                     self.step(connection)
-            with self.dispatcher.engine.pool.autocommitting() as connection:
-                withdraw(connection, self.dispatcher.vitals)
+            if not self.stays:
+                with self.dispatcher.engine.pool.autocommitting() as connection:
+                    withdraw(connection, self.dispatcher.vitals)
         except (DatabaseError, PgTrickleError) as error:
             self.dispatcher.report(
                 ConnectionFailed(f"maintenance failed: {str(error).strip()}", hint="the sidecar tries again")
@@ -86,7 +92,7 @@ class Maintenance:
             is_all = self._has_come("rotate all", CHECK_SECONDS)
             self._unrotated = rotate_buffers(connection, None if is_all else written)
             self._empty_touched(connection)
-            self._publish(connection)
+            self.publish(connection)
         if self._has_come("capture", self._gap_pause):
             started = time.monotonic()
             repair_captures(connection)
@@ -101,19 +107,6 @@ class Maintenance:
             tidy(connection)
         if self._has_come("check", CHECK_SECONDS):
             self.dispatcher.report(Behind(*pending_tables(connection, self.dispatcher.definitions)))
-
-    def _publish(self, connection: Connection) -> None:
-        engine = self.dispatcher.engine
-        waits = engine.supply.why_waiting
-        more = {
-            "behind": self.dispatcher.behind(),
-            **engine.cache_counters(),
-            "waits_for_spark": waits,
-            "loading": self.dispatcher.loads,
-            "in_place": engine.supply.in_place,
-            "temp_files": engine.pool.temp_files.value if engine.pool.temp_files else None,
-        }
-        publish(connection, self.dispatcher.vitals, **self.dispatcher.workload(), more=more)
 
     def _empty_touched(self, connection: Connection) -> None:
         """Truncate what all sidecars have seen; one that polled too long ago notices it and starts over."""

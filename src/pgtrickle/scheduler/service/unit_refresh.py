@@ -64,6 +64,8 @@ class RefreshEvent(Record):
     subject: str = "database"
     seconds: float | None = None
     attempted: Action | None = None
+    database: str | None = None
+    """The database, if the process serves several."""
 
     @property
     def kind(self) -> EventKind:
@@ -136,7 +138,7 @@ def _results(engine: Engine, unit: Unit, initiated_by: str, queued_at: float | N
         return [
             result
             for table in unit.tables
-            if table in lost.blamed
+            if engine.key(table) in lost.blamed
             for result in _failed_results(engine, table, lost)
         ]
     except (ConnectionFailed, CopiedDatabase, NotInstalled, DatabaseError):

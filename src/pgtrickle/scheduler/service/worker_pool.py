@@ -9,6 +9,7 @@ from datetime import datetime
 
 from pgtrickle.scheduler.policy.units import Unit
 from pgtrickle.scheduler.policy.urgency import Queue, Urgency
+from pgtrickle.scheduler.service.worker_shares import WorkerShare
 
 MAX_STARTED = 4
 """The number of threads if each is started for one unit."""
@@ -25,19 +26,31 @@ class _Task:
 class WorkerPool:
     """`size` persistent threads; with size 0, a thread is started for each unit.
 
+    With a `share`, a thread is started for each unit too, and the share says how many run at the same time.
+
     A unit runs as soon as the units it waits for have ended; it does not wait for a whole level of the graph.
     `run` reports failures itself and must not raise.
     """
 
-    def __init__(self, size: int, run: Callable[[Unit], None], clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        size: int,
+        run: Callable[[Unit], None],
+        clock: Callable[[], datetime],
+        share: WorkerShare | None = None,
+    ) -> None:
         self._run = run
         self._clock = clock
+        self._share = share
+        if share is not None:
+            size, share.on_free = 0, self._start_more
         self._size = size
         self._lock = threading.Condition()
         self._ready = Queue[_Task]()
         self._tasks: dict[Unit, _Task] = {}
         self._is_closed = False
         self._busy = 0
+        self._running: set[Unit] = set()
         self._threads: list[threading.Thread] = []
         for number in range(size):
             self._start(self._take_turns, f"worker {number + 1}")
@@ -58,7 +71,12 @@ class WorkerPool:
     @property
     def limit(self) -> int:
         """The greatest number of units that run at the same time."""
-        return self._size or MAX_STARTED
+        return self._share.limit if self._share is not None else self._size or MAX_STARTED
+
+    def running(self) -> tuple[Unit, ...]:
+        """The units that run now."""
+        with self._lock:
+            return tuple(self._running)
 
     def busy(self) -> int:
         """How many units run now."""
@@ -85,12 +103,23 @@ class WorkerPool:
         self._ready.put(task, task.urgency)
         if self._size:
             self._lock.notify()
-        elif self._busy < self.limit:
+        else:
+            self._start_ready()
+
+    def _start_more(self) -> None:
+        with self._lock:
+            self._start_ready()
+
+    def _start_ready(self) -> None:
+        """Start a thread for each ready unit, as far as there are workers. The caller holds the lock."""
+        while self._ready and not self._is_closed and self._may_start():
             self._start_one()
 
+    def _may_start(self) -> bool:
+        return self._share.take() if self._share is not None else self._busy < self.limit
+
     def _start_one(self) -> None:
-        task = self._ready.take(self._clock())
-        self._busy += 1
+        task = self._take_ready()
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._start(lambda: self._work_off(task), "worker")
 
@@ -105,9 +134,14 @@ class WorkerPool:
                 self._lock.wait_for(lambda: bool(self._ready) or self._is_closed)
                 if self._is_closed:
                     return
-                task = self._ready.take(self._clock())
-                self._busy += 1
+                task = self._take_ready()
             self._work_off(task)
+
+    def _take_ready(self) -> _Task:
+        task = self._ready.take(self._clock())
+        self._busy += 1
+        self._running.add(task.unit)
+        return task
 
     def _work_off(self, task: _Task) -> None:
         try:
@@ -115,10 +149,13 @@ class WorkerPool:
         finally:
             with self._lock:
                 self._busy -= 1
+                self._running.discard(task.unit)
                 self._tasks.pop(task.unit, None)
                 for held in task.holds_up:
                     held.waits_for -= 1
                     if not held.waits_for and not self._is_closed:
                         self._push(held)
-                if not self._size and self._ready and not self._is_closed and self._busy < self.limit:
-                    self._start_one()
+            if self._share is not None:
+                self._share.give_back()
+            if not self._size:
+                self._start_more()

@@ -42,7 +42,7 @@ $$;
 
 -- own_drain: the drain state, for roles that may change it. See own_requests for why this is a view.
 create or replace view pgtrickle_internal.own_drain with (security_barrier) as
-select d.is_draining, d.drained_by from pgtrickle.pgt_drain d where pgtrickle_internal.may_drain()
+select d.is_draining, d.drained_by, d.is_drained, d.is_disabled from pgtrickle.pgt_drain d where pgtrickle_internal.may_drain()
 with cascaded check option;
 
 -- note_drain: record the role that drains; PostgreSQL provides it, so it cannot be forged.
@@ -93,7 +93,8 @@ begin
         is_done := false;
     end;
     perform set_config('lock_timeout', limit_before, true);
-    insert into pgtrickle_internal.own_drain (is_draining) values (true) on conflict do nothing;
+    insert into pgtrickle_internal.own_drain (is_drained, is_disabled) values (true, false) on conflict do nothing;
+    update pgtrickle_internal.own_drain set is_drained = true where not is_drained;
     return is_done;
 end
 $$;
@@ -109,12 +110,46 @@ language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pgtrickle_internal.check_may_drain();
-    delete from pgtrickle_internal.own_drain;
+    update pgtrickle_internal.own_drain set is_drained = false where is_disabled;
+    delete from pgtrickle_internal.own_drain where not is_disabled;
 end
 $$;
 comment on function pgtrickle.undrain() is
     'Let refreshes start again after drain. Call it with SELECT. You must be able to act as the owner of '
     'the database or of pgtrickle.';
+
+-- set_enabled: whether sidecars serve this database. If not, they finish their refreshes and close their connections.
+-- Changes are still captured, and are applied once the database is enabled again.
+create or replace function pgtrickle.set_enabled(enabled boolean) returns void
+language plpgsql security invoker set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgtrickle_internal.check_may_drain();
+    if enabled is null then
+        raise exception 'enabled is null' using errcode = 'invalid_parameter_value', hint = 'Give true or false.';
+    elsif enabled then
+        update pgtrickle_internal.own_drain set is_disabled = false where is_drained;
+        delete from pgtrickle_internal.own_drain where not is_drained;
+    else
+        insert into pgtrickle_internal.own_drain (is_drained, is_disabled) values (false, true) on conflict do nothing;
+        update pgtrickle_internal.own_drain set is_disabled = true where not is_disabled;
+    end if;
+end
+$$;
+comment on function pgtrickle.set_enabled(boolean) is
+    E'Let sidecars serve this database, or have them leave it alone: they finish their refreshes, close their '
+    'connections, and only check now and then whether it is enabled again. Changes are still captured meanwhile. Call '
+    'it with SELECT. You must be able to act as the owner of the database or of pgtrickle.\n'
+    '\nenabled: Whether sidecars serve this database.';
+
+-- is_enabled: whether sidecars serve this database.
+create or replace function pgtrickle.is_enabled() returns boolean
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+    select not exists (select from pgtrickle.pgt_drain d where d.is_disabled)
+$$;
+comment on function pgtrickle.is_enabled() is
+    'Whether sidecars may serve this database; false after set_enabled(false). Call it with SELECT. Everyone may call it.';
 
 -- is_draining: whether the database is drained, or a session is waiting in drain.
 create or replace function pgtrickle_internal.is_draining() returns boolean
@@ -128,7 +163,7 @@ $$;
 create or replace function pgtrickle.is_drained() returns boolean
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
-    select exists (select from pgtrickle.pgt_drain)
+    select exists (select from pgtrickle.pgt_drain d where d.is_drained)
         and not exists (select from pgtrickle_internal.drain_locks() d where d.mode = 'ShareLock' and d.granted)
 $$;
 comment on function pgtrickle.is_drained() is
@@ -149,7 +184,7 @@ language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce(case when pgtrickle.is_copy()
             then 'this database is a copy, and nothing is refreshed until it is repaired' end,
-        (select format('the database has been drained since %s by %I',
+        (select format('the database has been %s since %s by %I', case when d.is_disabled then 'disabled' else 'drained' end,
             to_char(d.drained_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), d.drained_by)
         from pgtrickle.pgt_drain d),
         -- mostly there are none, and this is cheaper than a call
@@ -173,7 +208,8 @@ begin
     if exists (select from pgtrickle.pgt_drain) then
         raise exception '%', format('%s cannot be refreshed now: %s',
                 pgtrickle_internal.shown_name(id), pgtrickle.waits_for(id)) using
-            errcode = 'TS007', hint = 'To let refreshes start again, run select pgtrickle.undrain().';
+            errcode = 'TS007', hint = format('To let refreshes start again, run select pgtrickle.%s.',
+                case when pgtrickle.is_enabled() then 'undrain()' else 'set_enabled(true)' end);
     end if;
     raise exception '%', format('%s cannot be refreshed now: %s',
             pgtrickle_internal.shown_name(id), pgtrickle.waits_for(id)) using

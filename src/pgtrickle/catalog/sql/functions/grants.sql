@@ -30,7 +30,7 @@ grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrick
     to public;
 grant select, insert (pgt_id, kind, seconds) on pgtrickle_internal.own_requests to public;
 grant select, insert (source_relid), delete on pgtrickle_internal.own_gates to public;
-grant select, insert (is_draining), delete on pgtrickle_internal.own_drain to public;
+grant select, insert (is_drained, is_disabled), update (is_drained, is_disabled), delete on pgtrickle_internal.own_drain to public;
 grant select, delete on pgtrickle_internal.own_remains to public;
 
 -- commands
@@ -39,7 +39,7 @@ grant execute on function
     pgtrickle.create_or_replace_stream_table, pgtrickle.alter_stream_table, pgtrickle.adopt_materialized_view, pgtrickle.drop_stream_table,
     pgtrickle.resume_stream_table, pgtrickle.repair_stream_table, pgtrickle.repair, pgtrickle.refresh_stream_table,
     pgtrickle.manual_refresh, pgtrickle.gate_source, pgtrickle.ungate_source, pgtrickle.drain,
-    pgtrickle.undrain to public;
+    pgtrickle.undrain, pgtrickle.set_enabled to public;
 grant execute on procedure pgtrickle.refresh_and_wait, pgtrickle.create_stream_table_and_wait,
     pgtrickle.verify_stream_table to public;
 
@@ -50,7 +50,7 @@ grant execute on function
     pgtrickle.trigger_inventory, pgtrickle.worker_allocation_status, pgtrickle.version, pgtrickle.gated_sources,
     pgtrickle.changes, pgtrickle.change_point, pgtrickle.preview_refresh,
     pgtrickle.export_definition,
-    pgtrickle.is_drained, pgtrickle.waits_for, pgtrickle.is_copy, pgtrickle.repairs, pgtrickle.sidecar_role to public;
+    pgtrickle.is_drained, pgtrickle.is_enabled, pgtrickle.waits_for, pgtrickle.is_copy, pgtrickle.repairs, pgtrickle.sidecar_role to public;
 
 -- many definitions at once
 grant execute on function

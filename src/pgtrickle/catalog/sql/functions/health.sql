@@ -27,7 +27,7 @@ as $$
             i.needs_reinit, l.stale
         from pgtrickle.stream_tables_info i left join pgtrickle_internal.lateness() l on l.pgt_id = i.pgt_id
     ), workers as materialized (
-        select w.* from pgtrickle.worker_allocation_status() w
+        select w.* from pgtrickle.worker_allocation_status() w where w.database = current_database()
     ), lists as materialized (
         select coalesce(array_agg(t.name order by t.name) filter (where t.status = 'ERROR'), '{}') as failed,
             coalesce(array_agg(t.name order by t.name) filter (where t.status = 'SUSPENDED'), '{}') as suspended,
@@ -48,9 +48,14 @@ as $$
             else 'this database is not a copy' end
     union all
     select 'drained', case when d.since is null then 'OK' else 'WARN' end,
-        coalesce('the database has been drained since ' || d.since
-            || ': nothing is refreshed until you run select pgtrickle.undrain()', 'refreshes may start')
-    from (select (select to_char(r.drained_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') from pgtrickle.pgt_drain r)) d(since)
+        coalesce(format('the database has been %s since %s: nothing is refreshed until you run select pgtrickle.%s',
+            d.what, d.since, d.remedy), 'refreshes may start')
+    from (values (1)) one(row) left join (
+        select to_char(r.drained_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'),
+            case when r.is_disabled then 'disabled' else 'drained' end,
+            case when r.is_disabled then 'set_enabled(true)' else 'undrain()' end
+        from pgtrickle.pgt_drain r
+    ) d(since, what, remedy) on true
     union all
     select 'spark', case when s.waits is null then 'OK' else 'WARN' end, coalesce(s.waits, 'no sidecar waits for Spark')
     from (select pgtrickle_internal.waits_for_spark()) s(waits)
@@ -109,7 +114,7 @@ as $$
             when exists (select from pgtrickle.pgt_drain) then 'DRAINED' else 'ACTIVE' end,
         (select sum((w.vitals ->> 'hits')::double precision)
                 / nullif(sum((w.vitals ->> 'hits')::double precision + (w.vitals ->> 'misses')::double precision), 0)
-            from pgtrickle.server_worker_inventory w where w.is_alive)
+            from pgtrickle.server_worker_inventory w where w.is_alive and w.is_here)
     from pgtrickle.pgt_stream_tables s left join pgtrickle_internal.lateness() l on l.pgt_id = s.pgt_id
 $$;
 comment on function pgtrickle.health_summary() is

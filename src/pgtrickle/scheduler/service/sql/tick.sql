@@ -46,7 +46,7 @@ select clock_timestamp() as now, pg_current_snapshot()::text as snapshot,
         where %(has_views)s and d.source_type = 'materialized_view'
             and s.version is distinct from pgtrickle_internal.source_version(d.source_relid)
     ) as refreshed_views,
-    pgtrickle_internal.is_draining() as is_draining,
+    pgtrickle_internal.is_draining() as is_draining, pgtrickle.is_enabled() as is_enabled,
     (select c.generation from pgtrickle.pgt_caches c) as cache_generation,
     pgtrickle_internal.installation() as installation
 from (select %(seen)s::pg_snapshot) p(seen)
