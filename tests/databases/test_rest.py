@@ -56,7 +56,7 @@ def test_a_change_of_what_it_relies_on_wakes_it(resting):
 
 
 def test_triggers_that_were_disabled_are_noticed(resting):
-    shop, served = resting
+    shop, _served = resting
     shop.app.execute("alter table orders disable trigger user")
     shop.write(4)
     shop.app.execute("alter table orders enable trigger user")
@@ -74,7 +74,7 @@ def test_a_new_stream_table_wakes_it(resting):
 def test_a_schedule_wakes_it(shop, run_fleet):
     resting = shop()
     resting.app.execute("select pgtrickle.create_stream_table('clock', 'select now() as at', '8s', 'FULL')")
-    served = run_fleet(resting.served(), shop().served(), idle_after=0.3)
+    run_fleet(resting.served(), shop().served(), idle_after=0.3)
     eventually(lambda: resting.app.execute("select at from clock").fetchone() is not None)
     before = resting.app.execute("select at from clock").fetchone()
     eventually(lambda: resting.app.execute("select at from clock").fetchone() > before)

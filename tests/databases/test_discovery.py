@@ -1,0 +1,80 @@
+"""`--discover` serves every database of a server with pgtrickle, and notices those that come and go."""
+
+from __future__ import annotations
+
+import time
+
+import psycopg
+import pytest
+
+from pgtrickle.model.databases import DiscoveredServer
+from tests.fixtures.databases import TRICKLE, create_database, drop_database
+from tests.fixtures.waiting import eventually
+
+
+@pytest.fixture
+def discovered(server, run_fleet, templates):
+    """The server that every test uses, so a test looks only at its own databases."""
+    templates.ensure(server)
+    return run_fleet(servers=(DiscoveredServer(server.dsn("postgres", TRICKLE)),))
+
+
+def names(served):
+    return {member.database.name for member in served.fleet.members()}
+
+
+def test_databases_that_come_are_served_soon_and_those_that_go_are_let_go(discovered, shop):
+    began = time.monotonic()
+    new = shop()
+    new.write(3)
+    new.shows(3)
+    # creating the database takes a part of it
+    assert time.monotonic() - began < 15
+    drop_database(new.database)
+    eventually(lambda: new.name not in names(discovered))
+    assert discovered.told(new)[-1] == "not served any more: no longer there"
+
+
+def test_a_database_is_served_once_pgtrickle_is_installed_and_let_go_when_it_is_removed(
+    discovered, server, database_names
+):
+    from pgtrickle.catalog.install import install, uninstall
+
+    database = create_database(server, next(database_names), "template1")
+    try:
+        assert database.name not in names(discovered)
+        with database.connect(TRICKLE) as connection:
+            install(connection)
+        eventually(lambda: database.name in names(discovered))
+        with database.connect(TRICKLE) as connection:
+            uninstall(connection)
+        eventually(lambda: database.name not in names(discovered))
+    finally:
+        drop_database(database)
+
+
+def test_excluded_databases_are_left_alone(server, shop, run_fleet):
+    left, served_one = shop(), shop()
+    server_entry = DiscoveredServer(server.dsn("postgres", TRICKLE), frozenset({left.name}))
+    served = run_fleet(servers=(server_entry,))
+    served_one.write(1)
+    served_one.shows(1)
+    assert left.name not in names(served)
+
+
+def test_databases_past_the_limit_are_named_and_served_when_there_is_room(server, shop, run_fleet):
+    shops = [shop(), shop()]
+    with psycopg.connect(server.dsn(), autocommit=True) as admin:
+        others = admin.execute(
+            "select datname from pg_database where datname <> all (%s)", ([one.name for one in shops],)
+        ).fetchall()
+    entry = DiscoveredServer(server.dsn("postgres", TRICKLE), frozenset(name for (name,) in others))
+    served = run_fleet(servers=(entry,), max_databases=1)
+    eventually(
+        lambda: any("its limit" in (event.error.message if event.error else "") for event in served.events)
+    )
+    (first,) = served.fleet.members()
+    served_first, waiting = sorted(shops, key=lambda one: one.name != first.database.name)
+    drop_database(served_first.database)
+    waiting.write(2)
+    waiting.shows(2)
