@@ -13,6 +13,7 @@ import pytest
 
 from pgtrickle.commands.run_databases import Fleet, build_fleet, run_databases
 from pgtrickle.embedded import Server
+from pgtrickle.interfaces.http.fleet_server import FleetServer
 from pgtrickle.model.databases import Databases, ServedDatabase
 from pgtrickle.model.settings import Settings
 from pgtrickle.pipeline.supply import SparkSupply
@@ -60,6 +61,7 @@ class ServedFleet:
     fleet: Fleet
     supply: SparkSupply
     events: list[RefreshEvent] = field(default_factory=list)
+    server: FleetServer | None = None
 
     def member(self, shop: Shop) -> Member:
         return next(m for m in self.fleet.members() if m.database.name == shop.name)
@@ -119,12 +121,21 @@ def run_fleet() -> Iterator[RunFleet]:
         supply.begin = lambda: None  # type: ignore[method-assign]
         settings = Settings(**{"idle_after": 0.0, "stop_timeout": 20.0, "max_connections": 8, **options})
         events: list[RefreshEvent] = []
-        served = ServedFleet(build_fleet(settings, supply, events.append), supply, events)
+        server = FleetServer(settings) if settings.http is not None else None
+
+        def on_event(event: RefreshEvent) -> None:
+            events.append(event)
+            if server is not None:
+                server.note(event)
+
+        served = ServedFleet(build_fleet(settings, supply, on_event), supply, events, server)
         found = Databases(databases, servers)
+        if server is not None:
+            server.start(served.fleet)
 
         def serve() -> None:
             try:
-                assert run_databases(served.fleet, found, supply, stop, events.append, settings)
+                assert run_databases(served.fleet, found, supply, stop, on_event, settings)
             except BaseException as failure:
                 failures.append(failure)
 
@@ -138,6 +149,8 @@ def run_fleet() -> Iterator[RunFleet]:
     for stop, thread, served in stops:
         stop.set()
         thread.join(60)
+        if served.server is not None:
+            served.server.stop()
         served.fleet.release()
         served.supply.close()
     assert failures == []

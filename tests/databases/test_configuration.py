@@ -106,7 +106,7 @@ def test_a_mistake_in_a_file_is_named_with_its_place_and_what_to_do(read, text, 
 
 
 def test_a_file_that_is_not_there_is_named():
-    with pytest.raises(BadSetting, match="nowhere.toml cannot be read"):
+    with pytest.raises(BadSetting, match=r"nowhere\.toml cannot be read"):
         served_databases(Settings(config="nowhere.toml"), (), {})
 
 

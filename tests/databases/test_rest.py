@@ -24,7 +24,7 @@ def connections(server, shop):
         rows = admin.execute(
             "select count(*) from pg_stat_activity where datname = %s and usename = 'trickle'", (shop.name,)
         )
-        return rows.fetchone()[0]
+        return rows.fetchall()[0][0]
 
 
 def test_a_database_at_rest_has_one_connection_and_counts_as_served(resting, server):

@@ -27,6 +27,8 @@ def served_databases(settings: Settings, dsns: Sequence[str], environment: Mappi
         names.add(name)
         listen = settings.listen_dsn if len(given) == 1 and not found.databases else None
         databases.append(ServedDatabase(name, dsn, listen_dsn=listen))
+    if settings.http_dsn is not None and (len(databases) != 1 or found.servers):
+        raise BadSetting("http_dsn cannot be given for several databases", hint="leave it out")
     if settings.listen_dsn is not None and len(databases) != 1:
         raise BadSetting(
             "listen_dsn cannot be given for several databases",

@@ -87,7 +87,8 @@ def run(
     """Run the sidecar, which refreshes all stream tables.
 
     It stops on Ctrl-C or SIGTERM, after the running refreshes. Any number of sidecars can serve a database,
-    and one sidecar can serve many: give --dsn several times, --config or --discover. `--json` is short for `--log-format json`.
+    and one sidecar can serve many: give --dsn several times, --config or --discover. `--json` is short for
+    `--log-format json`.
     """
     began = time.monotonic()
     spark_settings = spark_settings_of(spark_conf or [])

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pgtrickle.interfaces.background import GRACE_SECONDS
+from pgtrickle.interfaces.cli.http_server import open_fleet_server
 from pgtrickle.interfaces.cli.log_lines import SidecarLog
 from pgtrickle.interfaces.cli.spark_start import SparkStart, stop_on_signals
 from pgtrickle.model.databases import Databases
 from pgtrickle.model.settings import LogLevel, Settings
+
+if TYPE_CHECKING:
+    from pgtrickle.commands.run import RefreshEvent
 
 MOST_NAMED: Final = 5
 
@@ -21,15 +25,24 @@ def serve_many(settings: Settings, databases: Databases, start: SparkStart, log:
 
     log.announce(f"Serving {_what(databases)}. Press Ctrl-C to stop.")
     supply, stop = SparkSupply(start), threading.Event()
-    fleet = build_fleet(settings, supply, log)
+    server = open_fleet_server(settings, log)
+
+    def on_event(event: RefreshEvent) -> None:
+        if server is not None:
+            server.note(event)
+        log(event)
+
+    fleet = build_fleet(settings, supply, on_event)
 
     def check_spark() -> None:
         if supply.failed_start is not None and not start.is_ready:
             raise supply.failed_start
 
     stop_on_signals(stop, start, log)
+    if server is not None:
+        server.start(fleet)
     try:
-        if not run_databases(fleet, databases, supply, stop, log, settings, check_spark):
+        if not run_databases(fleet, databases, supply, stop, on_event, settings, check_spark):
             log.announce(
                 f"Cancelling the refreshes that still run after {settings.stop_timeout:g} s.",
                 LogLevel.WARNING,
@@ -37,6 +50,8 @@ def serve_many(settings: Settings, databases: Databases, start: SparkStart, log:
             fleet.abandon()
             fleet.close(GRACE_SECONDS)
     finally:
+        if server is not None:
+            server.stop()
         fleet.release()
         supply.close()
 

@@ -26,6 +26,8 @@ _OPEN: Final = (
 
 _READ: Final = (
     ("GET", f"{API}/openapi.json"),
+    ("GET", f"{API}/databases"),
+    ("GET", "/databases"),
     ("GET", f"{API}/overview"),
     ("GET", f"{API}/timeline"),
     ("GET", f"{API}/graph"),

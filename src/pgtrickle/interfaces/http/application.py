@@ -7,6 +7,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp
 
 from pgtrickle import __version__
+from pgtrickle.interfaces.http.access import Gate
 from pgtrickle.interfaces.http.access_table import ACCESS, API
 from pgtrickle.interfaces.http.context import Context
 from pgtrickle.interfaces.http.guard import Guard
@@ -26,7 +27,7 @@ from pgtrickle.interfaces.http.routes import (
     validation,
 )
 
-_DESCRIPTION = (
+DESCRIPTION = (
     "The API of a pgtrickle sidecar. Reading is open on the loopback interface; everything that writes or"
     " shows rows needs the token, as `Authorization: Bearer …`. Errors are `application/problem+json`"
     " with a code that docs/ERRORS.md explains."
@@ -38,7 +39,7 @@ def build(context: Context) -> FastAPI:
     app = FastAPI(
         title="pgtrickle",
         version=__version__,
-        description=_DESCRIPTION,
+        description=DESCRIPTION,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -47,8 +48,9 @@ def build(context: Context) -> FastAPI:
     add_handlers(app)
     # as one flat list, in which the guard finds the route of a request
     reading = (overview, tables, feeds, definitions, monitoring, validation)
-    for subject in (*reading, actions, session, events, service):
+    for subject in (*reading, actions, events, service):
         app.router.routes.extend(subject.router(context).routes)
+    app.router.routes.extend(session.router(context.gate).routes)
 
     @app.get(f"{API}/openapi.json", include_in_schema=False)
     async def openapi() -> JSONResponse:
@@ -59,6 +61,6 @@ def build(context: Context) -> FastAPI:
     return app
 
 
-def guarded(app: FastAPI, context: Context) -> ASGIApp:
+def guarded(app: FastAPI, gate: Gate) -> ASGIApp:
     """The application as it is served."""
-    return Guard(app, gate=context.gate, routes=app.routes, access=ACCESS)
+    return Guard(app, gate=gate, routes=app.routes, access=ACCESS)

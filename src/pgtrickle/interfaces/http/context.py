@@ -13,13 +13,13 @@ from pgtrickle.interfaces.http.access import Caller, Gate
 from pgtrickle.interfaces.http.command_pool import LONG_SECONDS, READ_SECONDS, WORK_SECONDS, CommandPool
 from pgtrickle.interfaces.http.event_hub import EventHub
 from pgtrickle.interfaces.http.observer import Observer
+from pgtrickle.interfaces.http.readiness import Readiness
 from pgtrickle.interfaces.http.snapshot import Snapshot
 from pgtrickle.interfaces.http.table_row import TableRow
 from pgtrickle.model.errors import UnknownStreamTable
 from pgtrickle.model.settings import Settings
 
 if TYPE_CHECKING:
-    from pgtrickle.interfaces.http.readiness import Readiness
     from pgtrickle.interfaces.metrics import Metrics
     from pgtrickle.refresh.engine import Engine
 
@@ -65,6 +65,14 @@ class Context:
         """Start nothing more."""
         for pool in (self.reads, self.works, self.waits):
             pool.close()
+
+
+def open_context(settings: Settings, gate: Gate) -> Context:
+    """The parts of a server for the database of the settings. Nothing runs yet."""
+    hub, dsn = EventHub(), settings.http_dsn or settings.dsn
+    hides_errors = settings.http_dsn is not None
+    observer = Observer(dsn, hub, hides_errors=hides_errors)
+    return Context(dsn, settings, gate, hub, observer, Readiness(settings.dsn), hides_errors=hides_errors)
 
 
 def caller_of(request: Request) -> Caller:

@@ -100,6 +100,11 @@ class EventCounters:
         with self._lock:
             return frozenset(self._labels.shown)
 
+    def limit_tables(self, max_tables: int) -> None:
+        """Give series to at most this many; those beyond end with the next choice."""
+        with self._lock:
+            self._labels.limit = max_tables
+
     def choose_tables(self, existing: Collection[RelationName]) -> None:
         """Choose again which stream tables have series of their own; those of others end."""
         with self._lock:

@@ -49,12 +49,14 @@ class Gathering:
         self._thread: threading.Thread | None = None
         self._asked_at = 0.0
         self._latest: Gathered | None = None
+        self.is_paused = False
+        """Whether the database rests, and should not be asked."""
 
     def latest(self) -> Gathered | None:
         """The latest round, without waiting; None before the first one, or if it is too old to be true."""
         with self._lock:
             self._asked_at = self._clock()
-            if self._thread is None and not self._stop.is_set():
+            if self._thread is None and not self._stop.is_set() and not self.is_paused:
                 self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
                 self._thread.start()
             found = self._latest
@@ -81,7 +83,7 @@ class Gathering:
         pause = 0.0
         while not self._stop.wait(pause):
             with self._lock:
-                if self._clock() - self._asked_at > IDLE_SECONDS:
+                if self.is_paused or self._clock() - self._asked_at > IDLE_SECONDS:
                     self._thread = None
                     return
             started = self._clock()

@@ -59,6 +59,11 @@ class Metrics:
         """Show what this loop knows from now on."""
         self.loop = loop
 
+    def limit_tables(self, max_tables: int) -> None:
+        """Give series of their own to at most this many stream tables from now on."""
+        self.max_tables = max_tables
+        self.counters.limit_tables(max_tables)
+
     def note(self, event: RefreshEvent) -> None:
         """Count an event of the sidecar."""
         self.counters.note(event)

@@ -26,7 +26,7 @@ class TableLabels:
     """The labels of stream tables, at most `limit` of them besides `other`. The caller locks."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._labels: dict[RelationName, str] = {}
         self._weights: dict[RelationName, float] = {}
 
@@ -42,7 +42,7 @@ class TableLabels:
         label = self._labels.get(table)
         if label is not None:
             return label
-        if len(self._labels) < self._limit:
+        if len(self._labels) < self.limit:
             return self._labels.setdefault(table, str(table))
         return OTHER
 
@@ -54,9 +54,9 @@ class TableLabels:
         def weight(table: RelationName) -> float:
             return self._weights.get(table, 0.0) * (_INCUMBENT if table in kept else 1.0)
 
-        if len(kept | self._weights.keys()) > self._limit:
+        if len(kept | self._weights.keys()) > self.limit:
             # tables that have series come first among equals
-            kept = set(nlargest(self._limit, sorted(kept) + sorted(self._weights.keys() - kept), key=weight))
+            kept = set(nlargest(self.limit, sorted(kept) + sorted(self._weights.keys() - kept), key=weight))
         else:
             kept |= self._weights.keys()
         ended = {label for table, label in self._labels.items() if table not in kept}

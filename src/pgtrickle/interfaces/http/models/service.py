@@ -32,6 +32,21 @@ class Sidecar(Model):
     is_this: bool
 
 
+class FleetDatabase(Model):
+    """A database that the sidecar serves, and how it is doing."""
+
+    name: str
+    path: str = Field(description="Where its page and its API are, relative to the list.")
+    state: Literal["starting", "serving", "resting", "disabled", "unreachable", "refused"]
+    error: str | None = Field(description="Why it is not served. Only with the token.")
+    stream_tables: int | None
+    behind: int | None = Field(description="Stream tables that do not show their newest changes yet.")
+    statuses: dict[str, int] = Field(description="How many stream tables have each status.")
+    busy: int
+    queued: int
+    quota: int
+
+
 class CachedQueries(Model):
     """The compiled queries in the catalog for one version of the code."""
 

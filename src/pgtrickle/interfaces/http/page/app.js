@@ -27,6 +27,8 @@ const ROUTES = [
 ];
 const PAGES = [["#/", "Overview"], ["#/graph", "Graph"], ["#/capture", "Capture"], ["#/sidecars", "Sidecars"]];
 
+// below databases/NAME/, the list of all databases is two levels up
+const IN_FLEET = /\/databases\/[^/]+\/$/.test(location.pathname);
 const view = document.getElementById("view");
 let leaving = null;
 
@@ -79,7 +81,7 @@ function onKey(event) {
 }
 
 async function start() {
-  put(document.getElementById("pages"), PAGES.map(([href, text]) => h("a", { href }, text)));
+  put(document.getElementById("pages"), IN_FLEET ? h("a", { href: "../../" }, "Databases") : null, PAGES.map(([href, text]) => h("a", { href }, text)));
   put(document.getElementById("bar-end"), h("span", { class: "live", id: "live" }, h("span", {}, "live")), signInButton());
   live.addEventListener("connection", showConnection);
   document.addEventListener("keydown", onKey);

@@ -55,7 +55,7 @@ def _files_below(directory: Traversable, prefix: str = "") -> Iterator[tuple[str
             yield prefix + entry.name, entry
 
 
-def router() -> APIRouter:
+def router(index_file: str = INDEX) -> APIRouter:
     """The routes. They come last, because they take every path of one or two parts."""
     routes = APIRouter(include_in_schema=False)
     known = page_files()
@@ -73,7 +73,7 @@ def router() -> APIRouter:
 
     @routes.api_route("/", methods=["GET", "HEAD"])
     async def index(request: Request) -> Response:
-        return answer(request, INDEX)
+        return answer(request, index_file)
 
     @routes.api_route("/{name}", methods=["GET", "HEAD"])
     async def file(name: str, request: Request) -> Response:

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict, Field
 
 from pgtrickle.interfaces.http import models
+from pgtrickle.interfaces.http.access import Gate
 from pgtrickle.interfaces.http.api_router import api_router
-from pgtrickle.interfaces.http.context import Context, caller_of
+from pgtrickle.interfaces.http.context import caller_of
 from pgtrickle.interfaces.http.sessions import SESSION_SECONDS
 
 
@@ -22,10 +23,9 @@ class Login(models.Model):
     code: str | None = Field(default=None, max_length=1024, repr=False)
 
 
-def router(context: Context) -> APIRouter:
+def router(gate: Gate) -> APIRouter:
     """The routes."""
     routes = api_router("session")
-    gate = context.gate
 
     @routes.get("/session", response_model=models.SessionState)
     async def session(request: Request) -> Any:
