@@ -139,12 +139,12 @@ class Observer:
             return
         name, snapshot = str(event.name), self._snapshot
         if event.outcome is None or event.outcome.action is not Action.NO_DATA:
-            self._feed.announce(name, event.outcome.milliseconds if event.outcome else FAILED)
-            seen_by_token = not self._hides_errors
-            full, public = (
-                json_text(event_values(event, with_errors=seen)) for seen in (seen_by_token, False)
-            )
-            self._hub.publish("refresh", full, public, table=name)
+            if self._feed.announce(name, event.outcome.milliseconds if event.outcome else FAILED):
+                seen_by_token = not self._hides_errors
+                full, public = (
+                    json_text(event_values(event, with_errors=seen)) for seen in (seen_by_token, False)
+                )
+                self._hub.publish("refresh", full, public, table=name)
         if snapshot is None or name not in snapshot.rows:
             return
         row, before = snapshot.rows[name], snapshot.rows[name].state
