@@ -138,13 +138,13 @@ class Observer:
         if not event.name.name or (event.outcome is None and event.error is None):
             return
         name, snapshot = str(event.name), self._snapshot
-        if event.outcome is None or event.outcome.action is not Action.NO_DATA:
-            if self._feed.announce(name, event.outcome.milliseconds if event.outcome else FAILED):
-                seen_by_token = not self._hides_errors
-                full, public = (
-                    json_text(event_values(event, with_errors=seen)) for seen in (seen_by_token, False)
-                )
-                self._hub.publish("refresh", full, public, table=name)
+        has_changed = event.outcome is None or event.outcome.action is not Action.NO_DATA
+        if has_changed and self._feed.announce(name, event.outcome.milliseconds if event.outcome else FAILED):
+            seen_by_token = not self._hides_errors
+            full, public = (
+                json_text(event_values(event, with_errors=seen)) for seen in (seen_by_token, False)
+            )
+            self._hub.publish("refresh", full, public, table=name)
         if snapshot is None or name not in snapshot.rows:
             return
         row, before = snapshot.rows[name], snapshot.rows[name].state
