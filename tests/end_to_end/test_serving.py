@@ -14,7 +14,7 @@ from pgtrickle.commands import refresh as local
 from pgtrickle.commands import verify as local_verify
 from pgtrickle.commands.serving import refresh_served, verify_served
 from pgtrickle.interfaces.cli.application import run
-from pgtrickle.model.errors import Diverged, NoSidecar, PgTrickleError, UnknownStreamTable
+from pgtrickle.model.errors import Busy, Diverged, NoSidecar, PgTrickleError, UnknownStreamTable
 from pgtrickle.model.stream_table import Action, RefreshOutcome
 from pgtrickle.refresh.engine import Engine
 from tests.fixtures.databases import APP, TRICKLE
@@ -93,9 +93,17 @@ def refresh(dsn: str, name: str) -> RefreshOutcome:
 
 
 def raised(act, *arguments) -> tuple[type, str, str, str | None]:
-    with pytest.raises(PgTrickleError) as caught:
-        act(*arguments)
-    error = caught.value
+    """The error of a command; it is tried again while the sidecar holds the stream table."""
+    found: list[PgTrickleError] = []
+
+    def is_answered() -> bool:
+        with pytest.raises(PgTrickleError) as caught:
+            act(*arguments)
+        found.append(caught.value)
+        return type(caught.value) is not Busy
+
+    eventually(is_answered)
+    error = found[-1]
     return type(error), error.code, error.message, error.hint
 
 

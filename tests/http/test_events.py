@@ -171,6 +171,23 @@ def test_a_refresh_of_this_process_is_not_told_again_by_the_history(api, served)
         assert next(_refreshes(events)).data["rows_inserted"] == 77
 
 
+def test_a_refresh_that_the_history_shows_before_its_event_arrives_is_told_once(api, shop, admin):
+    api.get("/overview")
+    with listening(api) as events:
+        next(events)
+        admin.execute(
+            "insert into pgtrickle.pgt_refresh_history (pgt_id, start_time, end_time, action, status,"
+            " rows_inserted, duration_ms, initiated_by)"
+            " select pgt_id, now(), now(), 'DIFFERENTIAL', 'COMPLETED', 5, %s, 'scheduler'"
+            " from pgtrickle.pgt_stream_tables where pgt_name = 'sales'",
+            (5.0,),
+        )
+        assert next(_refreshes(events)).data["rows_inserted"] == 5
+        api.server.note(refreshed(5))
+        api.server.note(refreshed(6))
+        assert next(_refreshes(events)).data["rows_inserted"] == 6
+
+
 def _refreshes(events: Iterator[Told]) -> Iterator[Told]:
     return (event for event in events if event.kind == "refresh")
 

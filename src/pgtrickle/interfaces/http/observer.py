@@ -138,8 +138,8 @@ class Observer:
         if not event.name.name or (event.outcome is None and event.error is None):
             return
         name, snapshot = str(event.name), self._snapshot
-        if event.outcome is None or event.outcome.action is not Action.NO_DATA:
-            self._feed.announce(name, event.outcome.milliseconds if event.outcome else FAILED)
+        has_changed = event.outcome is None or event.outcome.action is not Action.NO_DATA
+        if has_changed and self._feed.announce(name, event.outcome.milliseconds if event.outcome else FAILED):
             seen_by_token = not self._hides_errors
             full, public = (
                 json_text(event_values(event, with_errors=seen)) for seen in (seen_by_token, False)

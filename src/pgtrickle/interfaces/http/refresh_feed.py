@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from typing import Final
 
 from pgtrickle.commands.monitoring import read_refreshes
@@ -23,6 +23,7 @@ class RefreshFeed:
         self._last = 0
         self._seen: set[int] = set()
         self._announced: Counter[tuple[str, float]] = Counter()
+        self._told: deque[tuple[str, float]] = deque(maxlen=OVERLAP)
 
     def begin(self, connection: Connection) -> None:
         """Regard everything as known."""
@@ -31,9 +32,18 @@ class RefreshFeed:
         self._seen = {past.refresh_id for past in found}
         self._announced.clear()
 
-    def announce(self, name: str, milliseconds: float) -> None:
-        """Remember a refresh of this process, so that it is not new when the history shows it."""
-        self._announced[name, round(milliseconds, 2)] += 1
+    def announce(self, name: str, milliseconds: float) -> bool:
+        """Note an event of this process; returns whether it is new.
+
+        The history may have shown the refresh first: it commits before its event arrives. Otherwise it is not
+        new when the history shows it later.
+        """
+        key = (name, round(milliseconds, 2))
+        if key in self._told:
+            self._told.remove(key)
+            return False
+        self._announced[key] += 1
+        return True
 
     def new_refreshes(self, connection: Connection) -> list[PastRefresh]:
         """The refreshes that nobody was told of yet, oldest first."""
@@ -47,6 +57,7 @@ class RefreshFeed:
             if self._announced[key] > 0:
                 self._announced[key] -= 1
             else:
+                self._told.append(key)
                 new.append(past)
         if found:
             self._last = max(self._last, found[0].refresh_id)
