@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pgtrickle.commands.definitions import PlanAction as PlanAction
     from pgtrickle.commands.definitions import PlannedChange as PlannedChange
     from pgtrickle.commands.explain import Explanation as Explanation
+    from pgtrickle.commands.list_databases import DatabaseTables as DatabaseTables
     from pgtrickle.commands.monitoring import HealthCheck as HealthCheck
     from pgtrickle.commands.run import RefreshEvent as RefreshEvent
     from pgtrickle.commands.status import PastRefresh as PastRefresh
@@ -63,6 +64,7 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "pgtrickle.commands.caches": ("CachedQueries",),
     "pgtrickle.commands.definitions": ("PlanAction", "PlannedChange"),
     "pgtrickle.commands.explain": ("Explanation",),
+    "pgtrickle.commands.list_databases": ("DatabaseTables",),
     "pgtrickle.commands.monitoring": ("HealthCheck",),
     "pgtrickle.commands.run": ("RefreshEvent",),
     "pgtrickle.commands.status": ("PastRefresh", "Sidecar", "StreamTableStatus"),

@@ -24,6 +24,7 @@ OF_A_METHOD = {
     "adopt": {"dry_run"},
     "install": {"print_grants", "owner", "source", "schema"},
     "alerts": {"follow"},
+    "list": {"all_databases"},
 }
 """Options for which Python has a method of its own, such as `create_or_replace` or `adoption_plan`."""
 OF_A_TERMINAL = {"json", "yes", "query_file", "file", "once", "watch", "interval", "problems"}

@@ -8,15 +8,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, Self
 
 from pgtrickle.interfaces.event_log import LOG
+from pgtrickle.interfaces.http.fleet_server import FleetServer
 from pgtrickle.interfaces.http.server import HttpServer, both
+from pgtrickle.interfaces.http.web_server import WebServer
+from pgtrickle.model.databases import Databases
 from pgtrickle.model.errors import HttpUnavailable
 from pgtrickle.model.settings import Settings
 
 if TYPE_CHECKING:
     from pgtrickle.commands.run import RefreshEvent
+    from pgtrickle.pipeline.session import Spark
     from pgtrickle.refresh.engine import Engine
 
 POLL_SECONDS: Final = 0.2
@@ -24,14 +28,21 @@ GRACE_SECONDS: Final = 10.0
 """How long cancelled refreshes may take to end."""
 
 
-def cancel_refreshes(engine: Callable[[], Engine | None], thread: threading.Thread) -> None:
+class Abandonable(Protocol):
+    """Something whose running refreshes can be given up: an engine, or a fleet of databases."""
+
+    def abandon(self) -> None:
+        """Give up what runs."""
+
+
+def cancel_refreshes(running: Callable[[], Abandonable | None], thread: threading.Thread) -> None:
     """Make every running refresh of a sidecar fail, until its thread has ended or the grace is over.
 
     A refresh that is between two statements fails at its next statement.
     """
     deadline = time.monotonic() + GRACE_SECONDS
     while thread.is_alive() and time.monotonic() < deadline:
-        if (found := engine()) is not None:
+        if (found := running()) is not None:
             found.abandon()
         thread.join(POLL_SECONDS)
 
@@ -46,7 +57,7 @@ class BackgroundRun:
         stop: threading.Event,
         on_event: Callable[[RefreshEvent], None],
         on_failure: Callable[[BaseException], None],
-        server: HttpServer | None = None,
+        server: WebServer | None = None,
     ) -> None:
         self._server = server
         self._open_engine = open_engine
@@ -55,7 +66,7 @@ class BackgroundRun:
         self._on_event = on_event
         self._on_failure = on_failure
         self._cancel = threading.Event()
-        self._engine: Engine | None = None
+        self._running: Abandonable | None = None
         self._failure: BaseException | None = None
         # a daemon, because a program must be able to end even if a refresh hangs
         self._thread = threading.Thread(target=self._serve, name="pgtrickle sidecar", daemon=True)
@@ -113,7 +124,7 @@ class BackgroundRun:
         deadline = time.monotonic() + self._settings.stop_timeout
         while self.is_running and time.monotonic() < deadline and not self._cancel.is_set():
             self._thread.join(POLL_SECONDS)
-        cancel_refreshes(lambda: self._engine, self._thread)
+        cancel_refreshes(lambda: self._running, self._thread)
 
     def serve_until_stopped(self) -> None:
         """Wait until the sidecar is asked to stop, by Ctrl-C or otherwise, and has stopped."""
@@ -148,14 +159,7 @@ class BackgroundRun:
     def _serve(self) -> None:
         try:
             LOG.info("The sidecar is starting.")
-            from pgtrickle.commands.run import run
-
-            self._engine = self._open_engine()
-            if self._server is not None:
-                LOG.info("The page is at %s", self._server.where())
-                self._server.start(self._engine)
-            watch = self._server.watch if self._server is not None else None
-            run(self._engine, self._stop, both(self._on_event, self._server), self._settings, watch)
+            self._run()
             LOG.info("The sidecar has stopped.")
         except BaseException as failure:
             self._failure = failure
@@ -170,3 +174,63 @@ class BackgroundRun:
         if not self.is_running:
             return "stopped"
         return "stopping" if self._stop.is_set() else "running"
+
+    def _run(self) -> None:
+        """Serve until stopped."""
+        from pgtrickle.commands.run import run
+
+        self._running = engine = self._open_engine()
+        server = self._server
+        assert server is None or isinstance(server, HttpServer)
+        if server is not None:
+            LOG.info("The page is at %s", server.where())
+            server.start(engine)
+        watch = server.watch if server is not None else None
+        run(engine, self._stop, both(self._on_event, server), self._settings, watch)
+
+
+class FleetRun(BackgroundRun):
+    """The same for several databases."""
+
+    def __init__(
+        self,
+        start_spark: Callable[[], Spark],
+        databases: Databases,
+        settings: Settings,
+        stop: threading.Event,
+        on_event: Callable[[RefreshEvent], None],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._start_spark, self._databases = start_spark, databases
+        server = FleetServer(settings) if settings.http is not None else None
+        super().__init__(_no_engine, settings, stop, on_event, on_failure, server)
+
+    def _run(self) -> None:
+        from pgtrickle.commands.run_databases import build_fleet, run_databases
+        from pgtrickle.pipeline.supply import SparkSupply
+
+        supply, server = SparkSupply(self._start_spark), self._server
+        assert server is None or isinstance(server, FleetServer)
+
+        def on_event(event: RefreshEvent) -> None:
+            if server is not None:
+                server.note(event)
+            self._on_event(event)
+
+        def check_spark() -> None:
+            if supply.failed_start is not None:
+                raise supply.failed_start
+
+        self._running = fleet = build_fleet(self._settings, supply, on_event)
+        if server is not None:
+            LOG.info("The page is at %s", server.where())
+            server.start(fleet)
+        try:
+            run_databases(fleet, self._databases, supply, self._stop, on_event, self._settings, check_spark)
+        finally:
+            fleet.release()
+            supply.close()
+
+
+def _no_engine() -> NoReturn:
+    raise AssertionError("a fleet has an engine for each database")

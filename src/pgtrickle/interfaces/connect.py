@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pgtrickle.commands.connections import open_connection
+from pgtrickle.commands.databases import served_databases
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.model.settings import Settings, read_settings
 from pgtrickle.postgres.pool import check_connection_limit
@@ -22,6 +24,10 @@ def connect(
     spark: SparkSession | Callable[[], SparkSession] | str | None = None,
     *,
     spark_conf: Mapping[str, str] | None = None,
+    config: str | None = None,
+    discover: bool | None = None,
+    max_databases: int | None = None,
+    idle_after: float | None = None,
     listen_dsn: str | None = None,
     pooler: str | None = None,
     max_connections: int | None = None,
@@ -50,6 +56,9 @@ def connect(
     a function is called again. An existing session cannot be restarted from here, so refreshes raise
     `SparkLost`.
 
+    With `config`, a file with databases, or `discover`, `run` serves several databases. The other methods are
+    about the database at `dsn`, or the first one of the file.
+
     The other arguments are the options of `pgtrickle run`. Those that are not given come from the
     environment, or have their default; docs/CONFIGURATION.md describes each of them.
 
@@ -61,6 +70,10 @@ def connect(
         os.environ,
         dsn=dsn or None,
         spark_master=spark if isinstance(spark, str) else None,
+        config=config,
+        discover=discover,
+        max_databases=_text(max_databases),
+        idle_after=_text(idle_after),
         listen_dsn=listen_dsn,
         pooler=pooler,
         max_connections=_text(max_connections),
@@ -81,6 +94,9 @@ def connect(
         traces=traces,
     )
     check_connection_limit(settings.max_connections)
+    if settings.config is not None and not settings.dsn:
+        first = served_databases(settings, (), os.environ).databases[:1]
+        settings = replace(settings, dsn=first[0].dsn if first else "")
     with open_connection(settings.dsn):
         return Trickle(settings, lambda: _spark(spark, settings, spark_conf or {}))
 

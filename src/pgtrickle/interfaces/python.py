@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from pgtrickle.commands.databases import served_databases
 from pgtrickle.interfaces.administration import Administration
-from pgtrickle.interfaces.background import BackgroundRun
+from pgtrickle.interfaces.background import BackgroundRun, FleetRun
 from pgtrickle.interfaces.definitions import Definitions
 from pgtrickle.interfaces.event_log import LoggedEvents, log_failure, visible_log
 from pgtrickle.interfaces.http.server import open_server
 from pgtrickle.interfaces.monitoring import Monitoring
+from pgtrickle.model.http_settings import HTTP
 from pgtrickle.model.records import Records
 from pgtrickle.model.settings import Settings
 
 if TYPE_CHECKING:
     from pgtrickle.commands.definitions import PlannedChange
     from pgtrickle.commands.explain import Explanation
+    from pgtrickle.commands.list_databases import DatabaseTables
     from pgtrickle.commands.run import RefreshEvent
     from pgtrickle.interfaces.ddl.execute import StatementResult
     from pgtrickle.model.changes import Preview
@@ -90,6 +95,16 @@ class Trickle(Definitions, Monitoring, Administration):
 
         return refresh(self.engine, name, self._settings.max_consecutive_errors)
 
+    def list_all(self) -> Records[DatabaseTables]:
+        """The stream tables of all databases: of the `config` of `connect`, or of the server with pgtrickle.
+
+        >>> [(found.database, found.stream_tables) for found in trickle.list_all() if found.error is None]
+        [...]
+        """
+        from pgtrickle.commands.list_databases import DatabaseTables, list_databases
+
+        return Records(DatabaseTables, list_databases(self._settings, os.environ))
+
     def explain(self, name: str) -> Explanation:
         """Explain how a stream table is maintained: operators, delta rules, reads; if FULL, why.
 
@@ -153,6 +168,8 @@ class Trickle(Definitions, Monitoring, Administration):
     ) -> None:
         """Be the sidecar: refresh all stream tables on their schedules until Ctrl-C or until `stop` is set.
 
+        With `config` or `discover` of `connect`, all databases of the file or the server are served.
+
         Running refreshes finish first; a second Ctrl-C cancels them, which loses nothing. `on_event` is
         called with each refresh and each error, in the thread that did it. Without `on_event`, they are
         logged by the logger `pgtrickle`; if your program has not configured logging, the log goes to standard
@@ -189,10 +206,14 @@ class Trickle(Definitions, Monitoring, Administration):
         on_failure: Callable[[BaseException], None],
         http: str | None,
     ) -> BackgroundRun:
-        server = open_server(self._settings, http)
-        run = BackgroundRun(
-            lambda: self.engine, self._settings, stop, on_event or LoggedEvents(), on_failure, server
-        )
+        tell = on_event or LoggedEvents()
+        settings = self._settings if http is None else replace(self._settings, http=HTTP.value(http))
+        databases = served_databases(settings, (), os.environ)
+        if databases.is_single:
+            server = open_server(settings)
+            run = BackgroundRun(lambda: self.engine, settings, stop, tell, on_failure, server)
+        else:
+            run = FleetRun(self._start_spark, databases, settings, stop, tell, on_failure)
         self._runs = [*(other for other in self._runs if other.is_running), run]
         return run
 

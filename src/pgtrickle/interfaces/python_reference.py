@@ -64,6 +64,7 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
     "Create and load": ("validate", "create", "refresh"),
     "Watch": (
         "list",
+        "list_all",
         "status",
         "top",
         "history",

@@ -95,7 +95,7 @@ Dsns: TypeAlias = Annotated[
     list[str] | None,
     Option(
         settings.DSN.option,
-        show_default="PGTRICKLE_DSN, else libpq's variables",
+        show_default=f"{settings.DSN.variable}, else libpq's variables",
         metavar="DSN",
         help="The address of a database to serve. Give it several times for several databases.",
     ),

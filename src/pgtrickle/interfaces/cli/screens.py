@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pgtrickle.commands.list_databases import DatabaseTables
 from pgtrickle.commands.status import NO_SIDECAR, PastRefresh, Sidecar, StreamTableStatus
 from pgtrickle.interfaces.cli import formatting
 from pgtrickle.interfaces.cli.fitting_table import FittingTable
@@ -31,6 +32,28 @@ def definitions(tables: Sequence[StreamTableStatus]) -> RenderableType:
             Text(table.owner),
         )
     return Group(screen, *_waits(tables))
+
+
+def databases(found: Sequence[DatabaseTables]) -> RenderableType:
+    """The stream tables of several databases, followed by the databases that could not be asked."""
+    if not found:
+        return Text("No database here has pgtrickle. Install it: pgtrickle install")
+    screen = FittingTable("database", "stream table", "status", "schedule", "mode", "owner")
+    for database in found:
+        for table in database.tables:
+            screen.add_row(
+                Text(database.database),
+                Text(str(table.name)),
+                formatting.status(table.status),
+                Text(formatting.schedule(table)),
+                Text(formatting.mode(table)),
+                Text(table.owner),
+            )
+        if not database.tables:
+            nothing = "cannot be listed" if database.error else "none"
+            screen.add_row(Text(database.database), Text(nothing, style="dim"), "", "", "", "")
+    errors = [Text(f"{one.database}: {one.error}", style="red") for one in found if one.error]
+    return Group(screen, *errors)
 
 
 def statuses(tables: Sequence[StreamTableStatus]) -> RenderableType:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 from typer import Option
 
 from pgtrickle.commands import status as command
+from pgtrickle.commands.list_databases import list_databases
 from pgtrickle.interfaces.cli import screens
-from pgtrickle.interfaces.cli.options import Dsn, Interval, Json, Name, OneOrAll
+from pgtrickle.interfaces.cli.options import ConfigFile, Dsn, Interval, Json, Name, OneOrAll
 from pgtrickle.interfaces.cli.printing import output, print_json, warn
+from pgtrickle.model.settings import read_settings
 
 Limit = Annotated[int, Option("--limit", "-n", min=1, metavar="N", help="How many refreshes to show.")]
 
 
-def list_stream_tables(dsn: Dsn = "", json: Json = False) -> None:
+All = Annotated[
+    bool,
+    Option(
+        "--all",
+        "-a",
+        help="List those of all databases: of the configuration file, or of the server with pgtrickle.",
+    ),
+]
+
+
+def list_stream_tables(
+    dsn: Dsn = "", all_databases: All = False, config: ConfigFile = None, json: Json = False
+) -> None:
     """List the stream tables and their definitions."""
+    if all_databases:
+        databases = list_databases(read_settings(os.environ, dsn=dsn or None, config=config), os.environ)
+        if json:
+            print_json(databases)
+        else:
+            output().print(screens.databases(databases))
+        return
     tables = command.table_statuses(dsn)
     if json:
         print_json(tables)
