@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from pgtrickle.interfaces.cli.secrecy import without_dsn
+from pgtrickle.interfaces.cli.secrecy import given_addresses, without_dsn
 from tests.fixtures.databases import APP
 
 
@@ -17,6 +17,14 @@ def test_the_address_is_taken_out_of_the_arguments():
     assert without_dsn(["list", "--dsn=a", "--dsn=b"]) == (["list"], {"PGTRICKLE_DSN": "b"})
     assert without_dsn(["list", "--dsn"]) == (["list", "--dsn"], {})
     assert without_dsn(["drop", "--", "--dsn", "a"]) == (["drop", "--", "--dsn", "a"], {})
+    assert without_dsn(["run", "--dsn", "a b", "--json", "--dsn=c"]) == (
+        ["run", "--json", "--dsn="],
+        {"PGTRICKLE_DSN": "a b\nc"},
+    )
+    # the process that takes over moves nothing again
+    assert without_dsn(["run", "--json", "--dsn="]) == (["run", "--json", "--dsn="], {})
+    assert given_addresses([""], {"PGTRICKLE_DSN": "a b\nc"}) == ("a b", "c")
+    assert given_addresses(None, {"PGTRICKLE_DSN": "a"}) == ()
     assert without_dsn(["run", "--listen-dsn", "a b"]) == (["run"], {"PGTRICKLE_LISTEN_DSN": "a b"})
 
 

@@ -42,6 +42,7 @@ from pgtrickle.interfaces.cli.options import (
     Workers,
 )
 from pgtrickle.interfaces.cli.run_many import serve_many
+from pgtrickle.interfaces.cli.secrecy import given_addresses
 from pgtrickle.interfaces.cli.spark_options import SparkConf, spark_settings_of
 from pgtrickle.interfaces.cli.spark_start import SparkStart, stop_on_signals
 from pgtrickle.interfaces.http.server import HttpServer, both
@@ -91,10 +92,11 @@ def run(
     `--log-format json`.
     """
     began = time.monotonic()
+    addresses = given_addresses(dsn, os.environ)
     spark_settings = spark_settings_of(spark_conf or [])
     settings = read_settings(
         os.environ,
-        dsn=dsn[0] if dsn else None,
+        dsn=addresses[0] if addresses else None,
         config=config,
         discover=discover,
         max_databases=max_databases,
@@ -120,7 +122,7 @@ def run(
         traces=traces,
     )
     log = SidecarLog(settings.log_level, settings.log_format)
-    databases = served_databases(settings, dsn or (), os.environ)
+    databases = served_databases(settings, addresses, os.environ)
     if not databases.is_single:
         _require_java(settings)
         serve_many(settings, databases, SparkStart(settings, spark_settings, began, log), log)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pgtrickle.model.http_settings import HTTP_DSN
@@ -24,9 +24,13 @@ def hide_dsn() -> None:
 
 
 def without_dsn(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The arguments without `--dsn VALUE` or `--dsn=VALUE`, and the values by environment variable."""
+    """The arguments without `--dsn VALUE` or `--dsn=VALUE`, and the values by environment variable.
+
+    `run` takes several addresses. They are separated by newlines, and `--dsn=` says that they were given.
+    """
     kept: list[str] = []
     found: dict[str, str] = {}
+    addresses: list[str] = []
     remaining = iter(arguments)
     for argument in remaining:
         option, has_value, value = argument.partition("=")
@@ -35,13 +39,25 @@ def without_dsn(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             kept += [argument, *remaining]
         elif variable is None:
             kept.append(argument)
-        elif has_value:
-            found[variable] = value
         else:
-            given = next(remaining, None)
+            given = value if has_value else next(remaining, None)
             if given is None:
                 # left for typer, which reports the missing value
                 kept.append(argument)
-            else:
+            elif given:
                 found[variable] = given
+                addresses += [given] if variable == DSN.variable else []
+            else:
+                kept.append(argument)
+    if addresses and next((word for word in kept if not word.startswith("-")), None) == "run":
+        found[DSN.variable] = "\n".join(addresses)
+        kept.append(f"{DSN.option}=")
     return kept, found
+
+
+def given_addresses(dsns: Sequence[str] | None, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The addresses that `run` was given, wherever they are now."""
+    if dsns is None:
+        return ()
+    named = tuple(dsn for dsn in dsns if dsn)
+    return named or tuple(environment.get(DSN.variable, "").split("\n"))
