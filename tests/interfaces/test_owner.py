@@ -11,7 +11,7 @@ from tests.fixtures.databases import APP, TRICKLE
 
 pytestmark = pytest.mark.every_postgres
 
-RIGHTS = f"pgtrickle belongs to the role {TRICKLE} here, and {APP} does not have its rights"
+RIGHTS = f"pgtrickle belongs to the role {TRICKLE} here, and {APP} does not have the rights of {TRICKLE}"
 GRANT = f"grant {TRICKLE} to {APP}"
 
 
@@ -73,7 +73,7 @@ def test_without_a_sidecar_an_owner_is_told_to_start_one(command, sales, cli):
     answer = cli(*command)
     assert answer.exit_code == 3
     assert "no sidecar serves this database" in answer.err
-    assert "start one with `pgtrickle run`" in answer.err
+    assert "Start one with `pgtrickle run`" in answer.err
     assert GRANT in answer.err
     assert "pgt_" not in answer.err
 

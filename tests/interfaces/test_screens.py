@@ -30,7 +30,7 @@ def test_a_new_stream_table_says_how_it_gets_its_rows(cli):
     assert _words(cli("list").out) == [
         "stream table status schedule mode reads owner",
         "public.sales INITIALIZING calculated AUTO public.orders app",
-        "No sidecar serves this database; none has been seen yet. Start one with `pgtrickle run`",
+        "No sidecar serves this database; none has been seen yet. Start one with `pgtrickle run`.",
     ]
     assert cli("history", "sales").out.startswith("Not refreshed yet.")
 

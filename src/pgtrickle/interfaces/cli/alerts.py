@@ -23,7 +23,7 @@ Since = Annotated[
     ),
 ]
 Follow = Annotated[
-    bool, Option("--follow", help="Go on with each new alert until Ctrl-C. With --json, one line for each.")
+    bool, Option("--follow", help="Keep printing new alerts until Ctrl-C. With --json, one line for each.")
 ]
 
 

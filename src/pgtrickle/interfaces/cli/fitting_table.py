@@ -14,11 +14,15 @@ _GAP = 3
 
 
 class FittingTable:
-    """Rows side by side if their words fit into the width, else each row as a list of labels and values."""
+    """Rows side by side if their words fit into the width, else each row as a list of labels and values.
 
-    def __init__(self, *headers: str, right: Collection[str] = ()) -> None:
+    Columns in `spare` are left out, in this order, until the others fit. A last line names them.
+    """
+
+    def __init__(self, *headers: str, right: Collection[str] = (), spare: Sequence[str] = ()) -> None:
         self._headers = headers
         self._right = right
+        self._spare = spare
         self._rows: list[tuple[Text, ...]] = []
 
     def add_row(self, *cells: str | Text) -> None:
@@ -27,15 +31,21 @@ class FittingTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Choose the layout that fits."""
-        widths = self._widths(options.max_width)
-        if widths is None:
-            yield from self._lists()
-        else:
-            yield self._table(widths)
+        for count in range(len(self._spare) + 1):
+            left_out = self._spare[:count]
+            shown = [at for at, header in enumerate(self._headers) if header not in left_out]
+            widths = self._widths(options.max_width, shown)
+            if widths is not None:
+                yield self._table(widths, shown)
+                if left_out:
+                    yield Text(f"Too narrow for: {', '.join(left_out)}", style="dim")
+                return
+        yield from self._lists()
 
-    def _widths(self, available: int) -> list[int] | None:
-        """The width of each column: at least its longest word. None if that is too much."""
-        columns = list(zip([Text(header) for header in self._headers], *self._rows, strict=True))
+    def _widths(self, available: int, shown: Sequence[int]) -> list[int] | None:
+        """The width of each shown column: at least its longest word. None if that is too much."""
+        every = list(zip([Text(header) for header in self._headers], *self._rows, strict=True))
+        columns = [every[at] for at in shown]
         most = [max(cell.cell_len for cell in column) for column in columns]
         widths = [most[0], *(max(map(_longest_word, column)) for column in columns[1:])]
         left = available - sum(widths) - _GAP * (len(columns) - 1)
@@ -49,12 +59,13 @@ class FittingTable:
             left -= given
         return widths
 
-    def _table(self, widths: Sequence[int]) -> Table:
+    def _table(self, widths: Sequence[int], shown: Sequence[int]) -> Table:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-        for header, width in zip(self._headers, widths, strict=True):
+        for at, width in zip(shown, widths, strict=True):
+            header = self._headers[at]
             table.add_column(header, width=width, justify="right" if header in self._right else "left")
         for row in self._rows:
-            table.add_row(*row)
+            table.add_row(*(row[at] for at in shown))
         return table
 
     def _lists(self) -> RenderResult:

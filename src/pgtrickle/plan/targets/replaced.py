@@ -56,7 +56,7 @@ class Replaced(Shape):
 
     @property
     def description(self) -> str:
-        return "touched groups evaluated anew by PostgreSQL"
+        return "affected groups evaluated again by PostgreSQL"
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
         bound, reads = bind(self.operator, changed)
