@@ -31,7 +31,7 @@ def test_a_stream_table_is_created_in_the_page_and_follows_its_source_on_the_scr
     visitor.opens("#/create")
     page.get_by_label("Name").fill("sales")
     page.get_by_label("Query").fill(QUERY)
-    expect(page.get_by_text("Refreshed DIFFERENTIAL")).to_be_visible()
+    expect(page.get_by_text("Refresh mode: DIFFERENTIAL")).to_be_visible()
     expect(page.get_by_role("cell", name="north")).to_be_visible()
     page.get_by_role("button", name="Create…").click()
     page.get_by_role("dialog").get_by_role("button", name="Create").click()

@@ -101,7 +101,7 @@ def check_temporary_files(patient: Patient) -> Iterator[Finding]:
         grant = f"alter role {role} set temp_file_limit = '32GB'"
     unlimited = [one for one in patient.sidecars if "not limited" in str(one.vitals.get("temp_files"))]
     if unlimited:
-        yield warning("temporary files", "nothing limits those of refreshes on the server", grant)
+        yield warning("temporary files", "refreshes can write any amount of them on the server", grant)
         return
     known = [one for one in patient.sidecars if one.vitals.get("temp_files")]
     if known:
@@ -123,4 +123,4 @@ def check_temporary_files(patient: Patient) -> Iterator[Finding]:
     elif may_set and not patient.connection.is_pooled:
         yield ok("temporary files", "a sidecar can limit those of refreshes")
     else:
-        yield warning("temporary files", "nothing limits those of refreshes on the server", grant)
+        yield warning("temporary files", "refreshes can write any amount of them on the server", grant)

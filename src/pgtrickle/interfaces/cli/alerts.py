@@ -30,7 +30,7 @@ Follow = Annotated[
 def alerts(since: Since = None, follow: Follow = False, dsn: Dsn = "", json: Json = False) -> None:
     """Show the alerts of stream tables, oldest first.
 
-    They are kept for a week, for those whom notifications do not reach.
+    They are kept for a week, for programs that receive no notifications.
     """
     start = None if since is None else command.moment(dsn, since)
     if follow:

@@ -16,7 +16,7 @@ export async function adoptView(view, signal) {
       h("p", { class: "soft" }, "It becomes a stream table under its name, with its rows, indexes, grants and the views that read it. From then on it follows its sources by itself."))),
     found.length
       ? h("section", { class: "panel scroll" }, h("table", { class: "plain" },
-        h("thead", {}, h("tr", {}, h("th", {}, "Materialized view"), h("th", { class: "number" }, "Rows, about"), h("th", { class: "number" }, "Size"), h("th", {}, "Owner"), h("th", {}, ""))),
+        h("thead", {}, h("tr", {}, h("th", {}, "Materialized view"), h("th", { class: "number" }, "Rows (estimate)"), h("th", { class: "number" }, "Size"), h("th", {}, "Owner"), h("th", {}, ""))),
         h("tbody", {}, found.map((entry) => h("tr", {},
           h("td", { class: "name" }, entry.name), h("td", { class: "number" }, count(entry.rows)), h("td", { class: "number" }, bytes(entry.bytes)),
           h("td", { class: "mono soft" }, entry.owner), h("td", {}, entry.is_own
@@ -30,10 +30,10 @@ function adopt(name) {
     const { plan } = await post("/adopt", { name, dry_run: true });
     const isSure = await confirm({
       title: `Adopt ${plan.name}?`,
-      text: `It would be refreshed ${plan.effective_mode}: ${plan.reason}`,
+      text: `Its refresh mode would be ${plan.effective_mode}${plan.reason ? `: ${plan.reason}` : "."}`,
       items: [
         ...plan.obstacles.map((obstacle) => `In the way: ${obstacle}`),
-        ...plan.missing_grants.map((statement) => `Missing right: ${statement}`),
+        ...plan.missing_grants.map((statement) => `Missing privilege: ${statement}`),
         ...plan.missing_indexes.map((statement) => `Missing index: ${statement}`),
         ...plan.kept.map((kept) => `Kept: ${kept}`),
       ],

@@ -2,7 +2,7 @@
 
 import { get, post } from "../api.js";
 import { debounce, h, put } from "../dom.js";
-import { bytes, count, lastPart, seconds } from "../format.js";
+import { bytes, count, counted, lastPart, seconds } from "../format.js";
 import { follow } from "../live.js";
 import { attempt, confirm } from "../notices.js";
 import { withToken } from "../session.js";
@@ -15,7 +15,7 @@ export async function captureView(view, signal) {
     const found = await get("/capture", { signal });
     const pending = found.reduce((sum, source) => sum + (source.pending_rows ?? 0), 0);
     put(summary, pending
-      ? `${count(pending)} change rows wait to be applied, in ${bytes(found.reduce((sum, source) => sum + (source.buffer_bytes ?? 0), 0))} of buffers.`
+      ? `${counted(pending, "change row")} ${pending === 1 ? "is" : "are"} waiting to be applied, in ${bytes(found.reduce((sum, source) => sum + (source.buffer_bytes ?? 0), 0))} of buffers.`
       : `Every captured change of ${count(found.length)} ${found.length === 1 ? "source" : "sources"} is applied.`);
     put(rows, found.map((source) => sourceRow(source, load)));
   };
@@ -32,7 +32,7 @@ function sourceRow(source, reload) {
   const toggle = () => withToken(async () => {
     const isSure = source.gated || await confirm({
       title: `Gate ${source.source}?`,
-      text: "The stream tables that depend on it wait until you open the gate, for example while you load data. Changes are captured meanwhile.",
+      text: "The stream tables that depend on it wait until you ungate it, for example while you load data. Changes are still captured.",
       action: "Gate",
     });
     if (isSure && await attempt(() => post(`/sources/${encodeURIComponent(source.source)}/${source.gated ? "ungate" : "gate"}`))) await reload();
@@ -46,5 +46,5 @@ function sourceRow(source, reload) {
     h("td", {}, source.readers.map((reader, index) => [index ? ", " : null,
       h("a", { class: "name", href: `#/tables/${encodeURIComponent(reader.table)}`, title: `${count(reader.pending_rows)} rows pending` }, lastPart(reader.table)),
       reader.staleness_seconds > 5 ? [" ", h("span", { class: "state late" }, `${seconds(reader.staleness_seconds)} behind`)] : null])),
-    h("td", {}, h("button", { class: "plain", onclick: toggle }, source.gated ? "Open the gate" : "Gate…")));
+    h("td", {}, h("button", { class: "plain", onclick: toggle }, source.gated ? "Ungate" : "Gate…")));
 }

@@ -217,7 +217,7 @@ function complaint(table) {
     case "suspended":
       return table.consecutive_errors ? `is suspended after ${counted(table.consecutive_errors, "failure")}${table.error ? `: ${cause(table)}` : "."}` : "is paused.";
     case "late": return `is ${seconds(table.staleness_seconds)} behind its sources.`;
-    case "waiting": return `waits: ${table.waits}.`;
+    case "waiting": return `is waiting: ${table.waits}.`;
     default: return "is being loaded.";
   }
 }

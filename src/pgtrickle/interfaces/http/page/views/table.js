@@ -92,7 +92,7 @@ function trouble(table, details) {
     error ? h("p", { class: "mono" }, error) : null,
     needsSignIn ? h("p", { class: "soft" }, "Sign in to see the error.") : null,
     details?.hint ? h("p", { class: "soft" }, sentence(details.hint)) : null,
-    table.retry_at && table.state === "failing" ? h("p", { class: "soft" }, "It is tried again by itself.") : null,
+    table.retry_at && table.state === "failing" ? h("p", { class: "soft" }, "It will be retried automatically.") : null,
     h("div", { class: "actions" },
       table.state === "suspended" ? h("button", { class: "primary", onclick: () => resume(table) }, "Resume") : null,
       table.consecutive_errors ? h("button", { onclick: () => repair(table) }, "Repair") : null));
