@@ -119,7 +119,7 @@ def _unreachable(dsn: str, error: psycopg.Error) -> ConnectionFailed | Unsuitabl
     message = _without_password(_first_line(error), dsn)
     if _UNTRANSLATABLE in message:
         return UnsuitableSetting(
-            f"the encoding of {_address(dsn)} is {_UNTRANSLATABLE}, which cannot become UTF-8",
+            f"the encoding of {_address(dsn)} is {_UNTRANSLATABLE}, which cannot be converted to UTF-8",
             hint="use a database with another encoding, for example: create database ... encoding 'UTF8'"
             " template template0",
         )

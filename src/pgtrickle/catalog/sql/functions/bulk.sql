@@ -119,7 +119,7 @@ begin
             raise exception '%', pg_catalog.format('nothing was created: %s', place) using
                 errcode = 'undefined_table',
                 hint = 'Every table that a query reads must exist or be defined in the same call, and definitions must '
-                    'not read one another in a circle.';
+                    'not read one another in a cycle.';
         end if;
         waiting := later;
         place := null;

@@ -20,7 +20,7 @@ export async function captureView(view, signal) {
     put(rows, found.map((source) => sourceRow(source, load)));
   };
   put(view, h("div", { class: "overview-top" }, summary),
-    h("section", { class: "panel scroll" }, h("table", { class: "plain" },
+    h("section", { class: "panel scroll" }, h("table", { class: "plain cards" },
       h("thead", {}, h("tr", {}, h("th", {}, "Source"), h("th", {}, "Captured by"), h("th", { class: "number" }, "Pending rows"), h("th", { class: "number" }, "Buffer"), h("th", {}, "Read by"), h("th", {}, ""))),
       rows)));
   const renew = debounce(500, () => load().catch((error) => { if (error.name !== "AbortError") throw error; }));
@@ -40,11 +40,11 @@ function sourceRow(source, reload) {
   return h("tr", {},
     h("td", {}, h("span", { class: "name" }, source.source), source.gated ? h("div", { class: "state waiting" }, "gated") : null,
       source.triggers_ok === false ? h("div", { class: "state failing" }, "its triggers are missing or disabled") : null),
-    h("td", { class: "soft" }, `${source.cdc_mode ?? ""} ${source.kind === "table" ? "" : `(${source.kind.replaceAll("_", " ")})`}`),
-    h("td", { class: "number" }, count(source.pending_rows)),
-    h("td", { class: "number" }, bytes(source.buffer_bytes)),
-    h("td", {}, source.readers.map((reader, index) => [index ? ", " : null,
+    h("td", { class: "soft nowrap", data: { label: "Captured by" } }, `${source.cdc_mode ?? ""} ${source.kind === "table" ? "" : `(${source.kind.replaceAll("_", " ")})`}`),
+    h("td", { class: "number", data: { label: "Pending rows" } }, count(source.pending_rows)),
+    h("td", { class: "number", data: { label: "Buffer" } }, bytes(source.buffer_bytes)),
+    h("td", { data: { label: "Read by" } }, source.readers.map((reader, index) => [index ? ", " : null,
       h("a", { class: "name", href: `#/tables/${encodeURIComponent(reader.table)}`, title: `${count(reader.pending_rows)} rows pending` }, lastPart(reader.table)),
       reader.staleness_seconds > 5 ? [" ", h("span", { class: "state late" }, `${seconds(reader.staleness_seconds)} behind`)] : null])),
-    h("td", {}, h("button", { class: "plain", onclick: toggle }, source.gated ? "Ungate" : "Gate…")));
+    h("td", { class: "end" }, h("button", { class: "plain", onclick: toggle }, source.gated ? "Ungate" : "Gate…")));
 }

@@ -47,7 +47,7 @@ function editor(view, signal, start, isNew) {
           field("Schedule", scheduleField, "500ms, 1s, 5m, a cron expression, calculated, manual")),
         query.element,
         h("div", { class: "form-row" }, field("Mode", modeField), field("Tier", tierField),
-          field("Keep changes", keepField, "off, 1d, or 7d 50000 rows; for following changes")),
+          field("Keep changes", keepField, "off, 1d, or 7d 50000 rows")),
         h("div", { class: "actions" }, save, h("a", { class: "button", href: isNew ? "#/" : `#/tables/${encodeURIComponent(start.name)}` }, "Cancel"))),
       checks));
 
