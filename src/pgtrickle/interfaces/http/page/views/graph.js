@@ -140,7 +140,9 @@ function card(node, place) {
     svg("rect", { class: "edge-colour", width: 4, height: NODE.height, rx: 2 }), above, under);
   element.update = (table) => {
     const state = node.isCluster ? worstState(node) : table?.state ?? node.state ?? "";
-    element.setAttribute("class", `node ${node.kind === "stream_table" ? state : node.kind}`);
+    // what the focus and the search have set stays
+    const kept = ["dimmed", "focused"].filter((name) => element.classList.contains(name));
+    element.setAttribute("class", ["node", node.kind === "stream_table" ? state : node.kind, ...kept].join(" "));
     put(title, node.isCluster ? `${node.schema}: ${count(node.members.length)}` : node.name);
     put(above, shortened(node.isCluster ? node.schema : lastPart(node.name), 22));
     put(under, node.isCluster ? clusterText(node) : node.kind === "stream_table" ? stateText(table ?? node) : shortened(`${node.schema} · ${(node.relation_kind ?? "table").replaceAll("_", " ")}`, 28));
