@@ -14,7 +14,7 @@ from pgtrickle.model.table_state import StreamTableState
 
 LARGE_BUFFER_BYTES: Final = 1 << 30
 _MOST: Final = 20
-"""How many findings of a kind are told one by one."""
+"""How many findings of a kind are listed individually."""
 
 
 def check_states(patient: Patient) -> Iterator[Finding]:

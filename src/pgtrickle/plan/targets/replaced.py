@@ -1,4 +1,4 @@
-"""Groups at the top that only PostgreSQL can evaluate: the touched ones are evaluated anew."""
+"""Groups at the top that only PostgreSQL can evaluate: the affected ones are evaluated again."""
 
 from __future__ import annotations
 
