@@ -55,7 +55,7 @@ def test_an_owner_does_everything_through_public_functions(command, sales, cli):
 def test_an_owner_sees_the_plan(sales, cli):
     answer = cli("explain", "sales")
     assert (answer.exit_code, answer.err) == (0, "")
-    assert "refresh mode: DIFFERENTIAL (asked for: AUTO)" in answer.out
+    assert "refresh mode: DIFFERENTIAL (requested: AUTO)" in answer.out
     assert answer.out == cli("explain", "sales", role=TRICKLE).out
 
 

@@ -129,7 +129,7 @@ def test_what_creation_refuses_validation_refuses(orders, dsn, app):
 def test_the_command_line_shows_a_validation(orders, cli):
     answer = cli("validate", "--query", AGE)
     assert (answer.exit_code, answer.err) == (0, "")
-    assert answer.out.startswith("Refresh mode: FULL (asked for: AUTO), because: ")
+    assert answer.out.startswith("Refresh mode: FULL (requested: AUTO), because: ")
     assert answer.out.endswith("Missing grants: none\nNothing was created.\n")
     answer = cli("validate", "--query", AGE, "-m", "DIFFERENTIAL")
     assert answer.exit_code == 2
