@@ -158,6 +158,10 @@ def test_a_stream_table_is_refreshed_paused_edited_and_dropped(sales, visitor, t
     page.get_by_role("dialog").get_by_role("button", name="Drop").click()
     expect(page.get_by_text("There are no stream tables yet.")).to_be_visible()
     assert trickle.list() == []
+    visitor.opens("#/graph")
+    expect(page.get_by_role("link", name="Create a stream table")).to_be_in_viewport()
+    visitor.opens("#/capture")
+    expect(page.get_by_text("No stream table reads a source yet.")).to_be_visible()
 
 
 def test_the_graph_shows_what_reads_what_and_focuses_on_one_table(sales, trickle, visitor):

@@ -16,13 +16,14 @@ export async function captureView(view, signal) {
     const pending = found.reduce((sum, source) => sum + (source.pending_rows ?? 0), 0);
     put(summary, pending
       ? `${counted(pending, "change row")} ${pending === 1 ? "is" : "are"} waiting to be applied, in ${bytes(found.reduce((sum, source) => sum + (source.buffer_bytes ?? 0), 0))} of buffers.`
-      : `Every captured change of ${count(found.length)} ${found.length === 1 ? "source" : "sources"} is applied.`);
+      : found.length ? `Every captured change of ${counted(found.length, "source")} is applied.` : "No stream table reads a source yet.");
+    panel.hidden = found.length === 0;
     put(rows, found.map((source) => sourceRow(source, load)));
   };
-  put(view, h("div", { class: "overview-top" }, summary),
-    h("section", { class: "panel scroll" }, h("table", { class: "plain cards" },
-      h("thead", {}, h("tr", {}, h("th", {}, "Source"), h("th", {}, "Captured by"), h("th", { class: "number" }, "Pending rows"), h("th", { class: "number" }, "Buffer"), h("th", {}, "Read by"), h("th", {}, ""))),
-      rows)));
+  const panel = h("section", { class: "panel scroll", hidden: true }, h("table", { class: "plain cards" },
+    h("thead", {}, h("tr", {}, h("th", {}, "Source"), h("th", {}, "Captured by"), h("th", { class: "number" }, "Pending rows"), h("th", { class: "number" }, "Buffer"), h("th", {}, "Read by"), h("th", {}, ""))),
+    rows));
+  put(view, h("div", { class: "overview-top" }, summary), panel);
   const renew = debounce(500, () => load().catch((error) => { if (error.name !== "AbortError") throw error; }));
   follow(signal, { refresh: renew, reload: renew, table: renew });
   await load();

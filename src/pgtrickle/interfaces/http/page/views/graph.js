@@ -64,9 +64,9 @@ export async function graphView(view, signal, focusOn) {
     drawn = { nodes, edges, shown, shownAs: shown.shownAs };
     size = { width: placed.width, height: placed.height };
     page.querySelector(".empty")?.remove();
-    if (shown.nodes.length === 0) page.append(h("div", { class: "empty" }, h("h2", {}, "There is nothing to show yet."), h("a", { class: "button primary", href: "#/create" }, "Create a stream table")));
+    if (shown.nodes.length === 0) page.append(h("div", { class: "empty" }, h("h2", {}, "There are no stream tables yet."), h("a", { class: "button primary", href: "#/create" }, "Create a stream table")));
     closeAll.hidden = open.size === 0;
-    put(hint, isLarge ? "One card for each schema. Click a card to open it." : "Click to focus, double-click to open.");
+    put(hint, shown.nodes.length === 0 ? "" : isLarge ? "One card for each schema. Click a card to open it." : "Click to focus, double-click to open.");
     dim();
   }
 
