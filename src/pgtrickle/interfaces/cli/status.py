@@ -7,7 +7,6 @@ from typing import Annotated
 from typer import Option
 
 from pgtrickle.commands import status as command
-from pgtrickle.interfaces.cli import screens
 from pgtrickle.interfaces.cli.options import Dsn, Interval, Json, Name, OneOrAll
 from pgtrickle.interfaces.cli.printing import output, print_json, warn
 
@@ -20,6 +19,9 @@ def list_stream_tables(dsn: Dsn = "", json: Json = False) -> None:
     if json:
         print_json(tables)
         return
+    # imported here and below, because JSON needs no tables on a screen
+    from pgtrickle.interfaces.cli import screens
+
     output().print(screens.definitions(tables))
 
 
@@ -35,22 +37,23 @@ def status(
     """
     if watch:
         _watch_status(name, interval, dsn, json)
-        return
+    elif json:
+        print_json(command.table_statuses(dsn) if name is None else command.table_status(dsn, name))
+    else:
+        _print_status(name, dsn)
+
+
+def _print_status(name: str | None, dsn: str) -> None:
+    from pgtrickle.interfaces.cli import screens
+
     if name is None:
-        tables = command.table_statuses(dsn)
-        if json:
-            print_json(tables)
-            return
-        output().print(screens.statuses(tables))
-        return
-    table = command.table_status(dsn, name)
-    if json:
-        print_json(table)
-        return
-    output().print(screens.status(table))
+        output().print(screens.statuses(command.table_statuses(dsn)))
+    else:
+        output().print(screens.status(command.table_status(dsn, name)))
 
 
 def _watch_status(name: str | None, interval: float, dsn: str, json: bool) -> None:
+    from pgtrickle.interfaces.cli import screens
     from pgtrickle.interfaces.cli.watch import watch
 
     if name is None:
@@ -72,7 +75,9 @@ def history(name: Name, limit: Limit = 20, dsn: Dsn = "", json: Json = False) ->
     if json:
         print_json(refreshes)
         return
-    output().print(screens.history(refreshes))
+    from pgtrickle.interfaces.cli import screens
+
+    output().print(screens.history(name, refreshes))
 
 
 def sidecars(dsn: Dsn = "", json: Json = False) -> None:
@@ -82,6 +87,8 @@ def sidecars(dsn: Dsn = "", json: Json = False) -> None:
     if json:
         print_json(serving)
         return
+    from pgtrickle.interfaces.cli import screens
+
     output().print(screens.sidecars(serving))
 
 
