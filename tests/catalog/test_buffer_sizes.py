@@ -26,3 +26,14 @@ def test_a_source_that_was_dropped_has_no_size(source, app, connection):
     app.execute("select pgtrickle.create_stream_table('a', 'select id from orders', null)")
     orders.change("drop table orders cascade")
     assert buffer_sizes(connection) == ()
+
+
+def test_in_sql_dropped_tables_keep_their_last_names(source, app):
+    orders = source("orders(id int primary key)", rows=[(1,)])
+    source("items(id int primary key)", rows=[(1,)])
+    app.execute("select pgtrickle.create_stream_table('a', 'select id from orders', null)")
+    app.execute("select pgtrickle.create_stream_table('b', 'select id from items', null)")
+    orders.change("drop table orders cascade")
+    app.execute("drop table b")
+    found = app.execute("select stream_table, source_table from pgtrickle.change_buffer_sizes()").fetchall()
+    assert found == [("public.a", "public.orders"), ("public.b", "public.items")]

@@ -61,7 +61,7 @@ def test_a_security_barrier_is_recomputed(app):
     [
         ("select id frm orders", 'syntax error at or near "orders" (42601)'),
         ("select nope from orders", 'column "nope" does not exist (42703)'),
-        ("delete from orders", "the query is not one SELECT (42601)"),
+        ("delete from orders", "the query is not a single SELECT (42601)"),
         ("", "the query is empty (42601)"),
         (None, "the query is empty (42601)"),
         ("select random() as r from orders", "the query calls the volatile function random() (0A000)"),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pgtrickle.model.stream_table import Action
 
 EVERY = frozenset(Action)
 
 
-@pytest.mark.light
 def test_domains_that_refuse_nulls_are_followed(source, followed, app):
     app.execute("create domain base as int not null")
     app.execute("create domain amount as base check (value > 0)")

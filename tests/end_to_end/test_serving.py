@@ -183,7 +183,7 @@ def test_without_a_sidecar_a_command_does_the_work_only_for_who_may(orders, app,
     assert verify_served(database.dsn(TRICKLE), None, None) is None
     refusal = raised(refresh_served, database.dsn(APP), "sales")
     assert refusal[0] is NoSidecar
-    assert refusal[2] == "no sidecar serves this database, and app cannot refresh without one"
+    assert refusal[2] == "no sidecar serves this database, and app cannot do its work"
     assert "pgtrickle run" in str(refusal[3])
 
 
@@ -204,7 +204,7 @@ def test_what_needs_no_spark_is_served_while_spark_starts(orders, app, dsn, spar
             assert refresh(database.dsn(APP), "sales").rows_inserted == 2
             waits = "select pgtrickle_internal.waits_for_spark()"
             eventually(
-                lambda: app.execute(waits).fetchone() == ("the sidecar waits for Spark: it is starting",)
+                lambda: app.execute(waits).fetchone() == ("the sidecar is waiting for Spark: it is starting",)
             )
             assert app.execute("select count(*) from copy").fetchone() == (0,)
             may_start.set()

@@ -1,4 +1,4 @@
-"""A refresh cannot run away: past its limit it is cancelled, nothing of it is kept, and it is tried again."""
+"""A refresh cannot run away: past its limit it is canceled, nothing of it is kept, and it is tried again."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_query_that_runs_on_in_postgresql_is_cancelled_and_the_error_says_what
     assert time.monotonic() - began < 30
     assert raised.value.message == (
         f"the refresh of public.{table.name} did not finish within 1 s;"
-        " it was evaluating the query in PostgreSQL, and was cancelled"
+        " it was evaluating the query in PostgreSQL, and was canceled"
     )
     eventually(lambda: active(admin) == 0)
     assert table.rows() == [(1,)]
@@ -159,7 +159,7 @@ def test_a_comparison_that_takes_too_long_is_cancelled_and_blames_nobody(
     assert time.monotonic() - began < 4
     assert raised.value.message == (
         f"the comparison of public.{table.name} with its query did not finish within 1 s;"
-        " it was evaluating the query in PostgreSQL, and was cancelled"
+        " it was evaluating the query in PostgreSQL, and was canceled"
     )
     eventually(lambda: active(admin) == 0)
     found = table_status(engine.dsn, table.name)

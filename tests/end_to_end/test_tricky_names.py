@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
 
-
-@pytest.mark.light
 def test_columns_may_be_called_what_the_engine_calls_its_own(source, followed):
     source("t(w0 int primary key, w1 int, c0 int, c1 int, n0 int, matches int, found int, l int, r int)",
            rows=[(1, 1, 1, 2, 3, 4, 5, 6, 7), (2, None, 1, 2, 3, 4, 5, 6, 7)])  # fmt: skip

@@ -17,7 +17,6 @@ def wide(source, name, count, key=""):
 
 
 @pytest.mark.every_postgres
-@pytest.mark.light
 def test_what_is_too_wide_is_recomputed_with_the_reason_or_refused(
     source, stream_table, app, database, engine
 ):

@@ -184,7 +184,7 @@ def test_a_sidecar_answers_the_command_line_python_and_sql(served, app, database
     monkeypatch.setenv("PGTRICKLE_DSN", served)
     assert run(["preview", "shown"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("The next refresh of public.shown: DIFFERENTIAL, +1 −0 rows (1 change rows")
+    assert out.startswith("The next refresh of public.shown: DIFFERENTIAL, +1 −0 rows (1 change row")
     assert out.endswith('+ {"region": "west", "total": 1.5, "n": 1}\n')
     assert run(["preview", "shown", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -93,7 +93,7 @@ def test_counts_are_told_when_they_change(api, shop):
     with listening(api) as events:
         api.server.note(refreshed())
         counts = next(event for event in events if event.kind == "counts").data
-        assert (counts["counts"]["fresh"], counts["counts"]["initialising"]) == (1, 1)
+        assert (counts["counts"]["fresh"], counts["counts"]["initializing"]) == (1, 1)
 
 
 def test_a_failure_is_told_and_its_text_only_with_the_token(api, shop):
@@ -133,7 +133,7 @@ def test_what_others_create_change_and_drop_is_told(api, shop, app):
         app.execute("select pgtrickle.create_stream_table('more', 'select id from orders', '1s', 'FULL')")
         app.commit()
         named = {e.data["name"]: e.data["state"] for e in islice(_tables(events), 2)}
-        assert named == {"public.big": "suspended", "public.more": "initialising"}
+        assert named == {"public.big": "suspended", "public.more": "initializing"}
         app.execute("select pgtrickle.drop_stream_table('more')")
         app.commit()
         assert next(e for e in events if e.kind == "removed").data == {"name": "public.more"}

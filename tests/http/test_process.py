@@ -90,7 +90,7 @@ def test_a_port_that_is_taken_ends_the_command_with_a_sentence(database, api, mo
     ("variable", "value", "expected"),
     [
         ("PGTRICKLE_HTTP", "0.0.0.0:0", "needs a token"),
-        ("PGTRICKLE_HTTP", "http://x", "it must be an address"),
+        ("PGTRICKLE_HTTP", "http://x", "It must be an address"),
         ("PGTRICKLE_HTTP_TOKEN", "short", "at least 16"),
         ("PGTRICKLE_HTTP_TOKEN_FILE", "/nowhere/token", "cannot be read"),
     ],

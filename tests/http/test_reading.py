@@ -15,10 +15,10 @@ from tests.http.conftest import no_spark, sidecar_of
 def test_the_overview_has_every_stream_table(api, shop):
     overview = models.Overview.model_validate(api.get("/overview").json())
     assert [(row.name, row.state, row.sources) for row in overview.tables] == [
-        ("public.big", "initialising", ["public.sales"]),
-        ("public.sales", "initialising", ["public.orders"]),
+        ("public.big", "initializing", ["public.sales"]),
+        ("public.sales", "initializing", ["public.orders"]),
     ]
-    assert (overview.counts.total, overview.counts.initialising, overview.is_served) == (2, 2, False)
+    assert (overview.counts.total, overview.counts.initializing, overview.is_served) == (2, 2, False)
     assert overview.sentence == "No sidecar serves this database, so nothing is refreshed."
 
 
@@ -35,7 +35,7 @@ def test_an_overview_that_the_client_has_is_not_sent_again(api, shop):
 
 
 def test_the_overview_follows_what_others_do(api, shop, app):
-    assert api.row("public.sales")["state"] == "initialising"
+    assert api.row("public.sales")["state"] == "initializing"
     app.execute("select pgtrickle.alter_stream_table('sales', status => 'SUSPENDED')")
     app.execute("select pgtrickle.drop_stream_table('big')")
     app.commit()
@@ -105,8 +105,8 @@ def test_the_graph_has_sources_stream_tables_and_edges(api, shop):
     graph = models.Graph.model_validate(api.get("/graph").json())
     assert {(node.id, node.kind, node.state) for node in graph.nodes} == {
         ("public.orders", "source", None),
-        ("public.sales", "stream_table", "initialising"),
-        ("public.big", "stream_table", "initialising"),
+        ("public.sales", "stream_table", "initializing"),
+        ("public.big", "stream_table", "initializing"),
     }
     assert [(edge.from_, edge.to) for edge in graph.edges] == [
         ("public.sales", "public.big"),

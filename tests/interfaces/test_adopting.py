@@ -45,7 +45,7 @@ def test_a_dry_run_shows_the_mode_the_reads_and_what_is_kept_and_changes_nothing
     assert (answer.exit_code, answer.err) == (0, "")
     assert answer.out.splitlines() == [
         "Materialized view public.totals, about 2 rows",
-        "Refresh mode: DIFFERENTIAL (asked for: AUTO)",
+        "Refresh mode: DIFFERENTIAL (requested: AUTO)",
         "A refresh reads, if every source has changed:",
         *[line for line in answer.out.splitlines() if line.startswith("  public.")],
         "Kept:",

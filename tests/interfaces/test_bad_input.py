@@ -42,11 +42,14 @@ REFUSED = {
     "explain of an unknown name": (["explain", "nope"], "PGT-S002", "nope"),
     "status of an unknown name": (["status", "nope"], "PGT-S002", "nope"),
     "history of an unknown name": (["history", "nope"], "PGT-S002", "nope"),
+    "history of a misspelt name": (["history", "public.kpet"], "PGT-S002", "Did you mean public.kept?"),
+    "a misspelt command": (["statsu"], "PGT-S020", "Did you mean 'status'? Hint: "),
+    "a schema that is not there": (["create", "nowhere.x", "-q", ORDERS], "PGT-S015", "does not exist"),
     "resume of an unknown name": (["resume", "nope"], "PGT-S002", "nope"),
     "a name that is none": (["status", 'a.b.c."'], "PGT-S013", "schema.name"),
     "an unknown command": (["frobnicate"], "PGT-S020", "frobnicate"),
     "an unknown option": (["list", "--frobnicate"], "PGT-S020", "--frobnicate"),
-    "an install by another role": (["install"], "PGT-A002", f"connect as {TRICKLE}"),
+    "an install by another role": (["install"], "PGT-A002", f"Connect as {TRICKLE}"),
     "a drop of everything, unasked": (["uninstall", "--drop-tables"], "PGT-S020", "--yes"),
 }
 
@@ -110,7 +113,7 @@ def test_an_error_can_be_read_as_json(cli):
         "excerpt": "LINE 1: select nope from orders\n               ^",
     }
     usage = json.loads(cli("list", "--json", "--frobnicate").err)
-    assert (usage["code"], usage["hint"]) == ("PGT-S020", "`pgtrickle list --help` lists what it takes")
+    assert (usage["code"], usage["hint"]) == ("PGT-S020", "`pgtrickle list --help` shows the usage")
 
 
 @pytest.mark.usefixtures("shop")

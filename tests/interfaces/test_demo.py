@@ -46,7 +46,7 @@ def test_the_next_steps_put_the_command_on_the_path_unless_it_is_there():
     project = Path("/home/me/my project")
     assert next_steps("/usr/bin/pgtrickle", project / ".venv", project).splitlines()[:4] == [
         "",
-        "Go on with a database of your own:",
+        "Next, try it with your own database:",
         "",
         "    export PGTRICKLE_DSN=postgresql://you@localhost/your_database",
     ]

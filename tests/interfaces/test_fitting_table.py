@@ -15,9 +15,12 @@ WORDS = ("public.sales", "INITIALIZING", "calculated", "AUTO → not yet known")
 
 
 def shown(
-    width: int, *rows: tuple[str, ...], headers: tuple[str, ...] = ("name", "status", "when", "mode")
+    width: int,
+    *rows: tuple[str, ...],
+    headers: tuple[str, ...] = ("name", "status", "when", "mode"),
+    spare: tuple[str, ...] = (),
 ) -> str:
-    table = FittingTable(*headers, right=("when",))
+    table = FittingTable(*headers, right=("when",), spare=spare)
     for row in rows:
         table.add_row(*row)
     text = io.StringIO()
@@ -44,6 +47,12 @@ def test_a_narrow_one_lists_labels_and_values():
         "  when    calculated",
         "  mode    AUTO → not yet known",
     ]
+
+
+def test_spare_columns_are_left_out_before_that_and_named():
+    lines = [line.rstrip() for line in shown(34, WORDS, spare=("mode", "when", "status")).splitlines()]
+    assert lines[0].split() == ["name", "status"]
+    assert lines[2:] == ["public.sales   INITIALIZING", "Too narrow for: mode, when"]
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120])

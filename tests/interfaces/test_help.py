@@ -89,6 +89,17 @@ def test_the_list_of_commands_imports_no_database_driver(option):
     assert done.stderr == "[]\n"
 
 
+def test_a_command_with_json_imports_neither_screens_nor_converters():
+    script = (
+        "import sys; from pgtrickle.interfaces.cli.application import run;"
+        "run(['status', '--json', '--dsn', 'postgresql://127.0.0.1:1/shop']);"
+        "slow = ('rich', 'pydantic', 'sqlglot', 'pyspark', 'pandas');"
+        "sys.exit(repr([name for name in slow if name in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
 def test_the_list_of_commands_says_what_the_commands_say(help_of):
     shown = " ".join(help_of().split())
     for name, command in _commands().items():

@@ -29,7 +29,7 @@ def test_top_fits_into_80_columns_and_answers_to_keys(dsn, app):
     for number in range(30):
         app.execute(CREATE, (f"kept_{number:02}_with_a_long_name_that_would_not_fit",))
     with on_terminal("top", environment={"PGTRICKLE_DSN": dsn}) as terminal:
-        frame = terminal.shows("30 stream tables", "30 initialising", "1–17 of 30 by problems")
+        frame = terminal.shows("30 stream tables", "30 initializing", "1–17 of 30 by problems")
         assert max(map(len, frame.split("\n"))) <= 80
         terminal.press(b"\x1b[6~")
         terminal.shows("14–30 of 30")

@@ -37,7 +37,7 @@ def test_an_error_is_a_line_with_its_hint_as_a_command(capsys):
     error = RefreshFailed("it failed", hint="run select pgtrickle.resume_stream_table('sales')")
     SidecarLog()(RefreshEvent(SALES, AT, error=error))
     line = capsys.readouterr().out
-    said = r"error PGT-R003: it failed\. Hint: run `pgtrickle resume sales`\.\n"
+    said = r"error PGT-R003: it failed\. Hint: Run `pgtrickle resume sales`\.\n"
     assert re.fullmatch(HEAD + r"ERROR +public\.sales +" + said, line)
 
 

@@ -11,7 +11,7 @@ from tests.fixtures.databases import APP, TRICKLE
 
 pytestmark = pytest.mark.every_postgres
 
-RIGHTS = f"pgtrickle belongs to the role {TRICKLE} here, and {APP} does not have its rights"
+RIGHTS = f"pgtrickle belongs to the role {TRICKLE} here, and {APP} does not have the rights of {TRICKLE}"
 GRANT = f"grant {TRICKLE} to {APP}"
 
 
@@ -55,7 +55,7 @@ def test_an_owner_does_everything_through_public_functions(command, sales, cli):
 def test_an_owner_sees_the_plan(sales, cli):
     answer = cli("explain", "sales")
     assert (answer.exit_code, answer.err) == (0, "")
-    assert "refresh mode: DIFFERENTIAL (asked for: AUTO)" in answer.out
+    assert "refresh mode: DIFFERENTIAL (requested: AUTO)" in answer.out
     assert answer.out == cli("explain", "sales", role=TRICKLE).out
 
 
@@ -73,7 +73,7 @@ def test_without_a_sidecar_an_owner_is_told_to_start_one(command, sales, cli):
     answer = cli(*command)
     assert answer.exit_code == 3
     assert "no sidecar serves this database" in answer.err
-    assert "start one with `pgtrickle run`" in answer.err
+    assert "Start one with `pgtrickle run`" in answer.err
     assert GRANT in answer.err
     assert "pgt_" not in answer.err
 

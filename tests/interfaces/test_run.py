@@ -54,7 +54,7 @@ def test_the_sidecar_follows_until_sigterm_and_keeps_its_password(database, sour
     assert rows == [(15,)]
     assert process.returncode == 0
     assert "Warming up: Spark on local[*] is starting." in err
-    assert re.search(r"Ready after \d+\.\d s; small changes computed in place: yes\.", err)
+    assert re.search(r"Ready after \d+\.\d s\. Small changes are computed in place\.", err)
     assert not re.search("incubator|WARN|log4j|Traceback", err)
     assert "connected directly, with at most 10 connections" in err
     assert json.loads(err.splitlines()[-1])["message"] == "Stopped."

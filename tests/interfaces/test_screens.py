@@ -24,13 +24,13 @@ def test_the_first_screens_say_what_to_do_next(cli):
 @pytest.mark.usefixtures("orders")
 def test_a_new_stream_table_says_how_it_gets_its_rows(cli):
     assert cli("create", "sales", "-q", QUERY).out == (
-        "Created stream table public.sales. It is empty so far.\n"
-        "A running sidecar (`pgtrickle run`) loads it; `pgtrickle refresh public.sales` loads it now.\n"
+        "Created stream table public.sales. It is empty until it is loaded.\n"
+        "No sidecar is running: start `pgtrickle run`, or load it with `pgtrickle refresh public.sales`.\n"
     )
     assert _words(cli("list").out) == [
         "stream table status schedule mode reads owner",
         "public.sales INITIALIZING calculated AUTO public.orders app",
-        "No sidecar serves this database; none has been seen yet. Start one with `pgtrickle run`",
+        "No sidecar serves this database; none has been seen yet. Start one with `pgtrickle run`.",
     ]
     assert cli("history", "sales").out.startswith("Not refreshed yet.")
 

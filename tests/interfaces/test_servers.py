@@ -42,6 +42,22 @@ def test_an_address_that_is_none(cli):
     assert (answer.exit_code, "PGT-C001" in answer.err, SECRET in answer.err) == (3, True, False)
 
 
+@pytest.mark.parametrize(
+    ("dsn", "said"),
+    [
+        ("gibberish", "the given address: it is not a connection string. Hint: Write postgresql://"),
+        ("host=127.0.0.1 dbname=shop", "shop at 127.0.0.1:{port}: Connection refused. Hint: Check the host"),
+        ("dbname=shop", "shop at 127.0.0.1:{port}: Connection refused. Hint: Check the host"),
+    ],
+)
+def test_a_failed_connection_says_where_libpq_tried_and_what_to_check(dsn, said, cli, monkeypatch):
+    port = str(free_port())
+    monkeypatch.setenv("PGHOST", "127.0.0.1")
+    monkeypatch.setenv("PGPORT", port)
+    monkeypatch.setenv("PGTRICKLE_DSN", dsn)
+    assert said.format(port=port) in cli("list", dsn=dsn).err
+
+
 def test_without_an_address_the_ways_to_give_one_are_told(cli, monkeypatch):
     monkeypatch.setenv("PGHOST", "127.0.0.1")
     monkeypatch.setenv("PGPORT", str(free_port()))
@@ -53,7 +69,7 @@ def test_a_database_without_pgtrickle(cli, database):
     answer = cli("list", dsn=database.server.dsn("postgres"))
     assert answer.exit_code == 3
     assert answer.err == (
-        "error PGT-C004: pgtrickle is not installed in this database. Hint: run `pgtrickle install`.\n"
+        "error PGT-C004: pgtrickle is not installed in this database. Hint: Run `pgtrickle install`.\n"
     )
 
 
@@ -69,7 +85,7 @@ def test_a_standby_is_refused_but_may_be_looked_at(cli, own_server, pg_version):
     assert cli("install", dsn=own_server.dsn()).exit_code == 0
     with _standby_of(own_server, binaries(pg_version)) as standby:
         answer = cli("install", dsn=standby.dsn())
-        assert answer.err == "error PGT-C003: the server is a standby. Hint: connect to the primary.\n"
+        assert answer.err == "error PGT-C003: the server is a standby. Hint: Connect to the primary.\n"
         assert cli("create", "new", "-q", "select 1 as a", dsn=standby.dsn()).exit_code == 3
         assert cli("list", dsn=standby.dsn()).exit_code == 0
 

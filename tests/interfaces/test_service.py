@@ -30,7 +30,7 @@ def last_line(text: str) -> str:
 
 
 def test_a_database_that_was_never_served(cli):
-    told = "No sidecar serves this database; none has been seen yet. Start one with `pgtrickle run`"
+    told = "No sidecar serves this database; none has been seen yet. Start one with `pgtrickle run`."
     assert last_line(cli("list").out) == told
     assert last_line(cli("status").out) == told
     assert "no sidecar serves this database; none has been seen yet" in cli("status", "sales").out
@@ -49,7 +49,8 @@ def test_a_sidecar_that_has_stopped_was_last_seen_when_it_stopped(sidecar, cli, 
         " from pgtrickle.pgt_last_sidecar"
     ).fetchone()
     assert last_line(cli("list").out) == (
-        f"No sidecar serves this database; the last one was seen at {seen[0]}. Start one with `pgtrickle run`"
+        f"No sidecar serves this database; the last one was seen at {seen[0]}."
+        " Start one with `pgtrickle run`."
     )
 
 

@@ -37,7 +37,7 @@ def orders(source):
         ({"staleness_seconds": 3.5}, StreamTableState.LATE),
         ({"staleness_seconds": 3.5, "allowed_seconds": None}, StreamTableState.FRESH),
         ({"waits": "a gate", "staleness_seconds": 9.0}, StreamTableState.WAITING),
-        ({"is_populated": False, "staleness_seconds": None}, StreamTableState.INITIALISING),
+        ({"is_populated": False, "staleness_seconds": None}, StreamTableState.INITIALIZING),
         ({"consecutive_errors": 1, "waits": "a gate"}, StreamTableState.FAILING),
         ({"status": Status.ERROR}, StreamTableState.FAILING),
         ({"status": Status.SUSPENDED, "consecutive_errors": 3}, StreamTableState.SUSPENDED),
@@ -107,7 +107,7 @@ def test_without_a_terminal_it_prints_once(cli, dsn):
         assert "public.sales" in answer.out
         assert "not loaded / calculated" in answer.out
     found = json.loads(cli("top", "--json").out)
-    assert [table["state"] for table in found["tables"]] == ["initialising"]
+    assert [table["state"] for table in found["tables"]] == ["initializing"]
     assert found["sidecars"] == []
 
 
@@ -126,9 +126,9 @@ def test_activity_prints_as_a_table_and_becomes_a_frame(cli, dsn):
     cli("create", "sales", "-q", QUERY)
     with pgtrickle.connect(dsn) as trickle:
         found = trickle.top()
-    assert "public.sales  initialising" in repr(found)
+    assert "public.sales  initializing" in repr(found)
     assert "<table>" in found._repr_html_()
-    assert list(found.to_pandas()["state"]) == ["initialising"]
+    assert list(found.to_pandas()["state"]) == ["initializing"]
 
 
 def test_keys_select_sort_and_filter():

@@ -105,6 +105,16 @@ def test_a_query_that_its_author_may_not_read_names_the_grants(admin, dsn):
     assert f"grant select on public.secrets to {APP}" in (refusal.value.hint or "")
 
 
+def test_without_a_name_a_schema_is_used_in_which_the_author_may_create(admin, orders, dsn):
+    admin.execute(f"revoke create on schema public from {APP}")
+    admin.execute(f"create schema apart authorization {APP}; grant usage on schema apart to public")
+    query = "select id from orders"
+    assert validate(dsn, query).missing_grants == ()
+    assert validate(dsn, query, name="public.x").missing_grants == (
+        f"grant create on schema public to {APP}",
+    )
+
+
 def test_what_creation_refuses_validation_refuses(orders, dsn, app):
     with pytest.raises(PgTrickleError, match="volatile"):
         validate(dsn, "select random() as x from orders")
@@ -119,7 +129,7 @@ def test_what_creation_refuses_validation_refuses(orders, dsn, app):
 def test_the_command_line_shows_a_validation(orders, cli):
     answer = cli("validate", "--query", AGE)
     assert (answer.exit_code, answer.err) == (0, "")
-    assert answer.out.startswith("Refresh mode: FULL (asked for: AUTO), because: ")
+    assert answer.out.startswith("Refresh mode: FULL (requested: AUTO), because: ")
     assert answer.out.endswith("Missing grants: none\nNothing was created.\n")
     answer = cli("validate", "--query", AGE, "-m", "DIFFERENTIAL")
     assert answer.exit_code == 2

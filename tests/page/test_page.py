@@ -31,7 +31,7 @@ def test_a_stream_table_is_created_in_the_page_and_follows_its_source_on_the_scr
     visitor.opens("#/create")
     page.get_by_label("Name").fill("sales")
     page.get_by_label("Query").fill(QUERY)
-    expect(page.get_by_text("Refreshed DIFFERENTIAL")).to_be_visible()
+    expect(page.get_by_text("Refresh mode: DIFFERENTIAL")).to_be_visible()
     expect(page.get_by_role("cell", name="north")).to_be_visible()
     page.get_by_role("button", name="Create…").click()
     page.get_by_role("dialog").get_by_role("button", name="Create").click()
@@ -158,6 +158,10 @@ def test_a_stream_table_is_refreshed_paused_edited_and_dropped(sales, visitor, t
     page.get_by_role("dialog").get_by_role("button", name="Drop").click()
     expect(page.get_by_text("There are no stream tables yet.")).to_be_visible()
     assert trickle.list() == []
+    visitor.opens("#/graph")
+    expect(page.get_by_role("link", name="Create a stream table")).to_be_in_viewport()
+    visitor.opens("#/capture")
+    expect(page.get_by_text("No stream table reads a source yet.")).to_be_visible()
 
 
 def test_the_graph_shows_what_reads_what_and_focuses_on_one_table(sales, trickle, visitor):

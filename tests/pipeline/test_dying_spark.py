@@ -46,7 +46,7 @@ def test_spark_that_dies_at_any_step_is_started_again_and_every_table_stays_exac
     assert any("Spark has died while it computed" in reason for reason in found["reasons"])
     waiting = found["waiting"]
     for text in (waiting["waits"], waiting["answer"]):
-        assert "the sidecar waits for Spark: its JVM was ended by SIGKILL" in text
+        assert "the sidecar is waiting for Spark: its JVM was ended by SIGKILL" in text
     assert waiting["vitals"] == "its JVM was ended by SIGKILL"
     assert waiting["whole waits"] is None
     assert not waiting["totals was refreshed"]

@@ -29,17 +29,17 @@ def compile_(connection, source):
 
 def test_a_sum_of_many_decimals_is_left_to_postgresql(compile_):
     compiled = compile_("select k, sum(x) from t group by k")
-    assert compiled.shape.description == "touched groups evaluated anew by PostgreSQL"
+    assert compiled.shape.description == "affected groups evaluated again by PostgreSQL"
 
 
 def test_the_least_of_many_decimals_is_never_compared_as_text(compile_):
     compiled = compile_("select k, min(x) as low from t group by k")
-    assert compiled.shape.description == "touched groups evaluated anew by PostgreSQL"
+    assert compiled.shape.description == "affected groups evaluated again by PostgreSQL"
 
 
 def test_a_sum_of_wide_numbers_is_left_to_postgresql(compile_):
     compiled = compile_("select k, sum(big) from t group by k")
-    assert compiled.shape.description == "touched groups evaluated anew by PostgreSQL"
+    assert compiled.shape.description == "affected groups evaluated again by PostgreSQL"
 
 
 @pytest.mark.parametrize(("first", "second"), [("n2", "n4"), ("v5", "v10"), ("ts3", "ts")])

@@ -90,14 +90,15 @@ def check_not_suspended(table: StreamTable) -> None:
 def _check_startable(found: StreamTable, claim: _Claim) -> None:
     if not claim.may_start:
         raise Drained(
-            f"{found.name} cannot be refreshed: the database is drained or disabled",
+            f"{found.name} cannot be refreshed now: the database is drained or disabled",
             hint="to let refreshes start again, run select pgtrickle.undrain(),"
             " or select pgtrickle.set_enabled(true)",
         )
     if claim.gate is not None:
         raise SourceGated(
-            f"{found.name} cannot be refreshed: {claim.gate}",
-            hint="to let it be refreshed again, run select pgtrickle.ungate_source(source)",
+            f"{found.name} cannot be refreshed now: {claim.gate}",
+            hint="to let it be refreshed again, run "
+            + call("ungate_source", claim.gate.partition(" has been gated since ")[0]),
         )
     if claim.triggers is not None:
         raise WaitsForTriggers(

@@ -16,6 +16,7 @@ from pgtrickle.postgres.locking import BRIEF_LOCKS, SHORT_LOCKS, is_contention
 from pgtrickle.postgres.rows import row_as, rows_as
 
 GRANT: Final = "grant the right again, or drop the stream table"
+_REMEDY: Final = "undo that change, or adapt the query with pgtrickle.alter_stream_table"
 HOLD_WAITING: Final = """
 select s.ground_error, exists (
     select from pgtrickle.pgt_ground g where g.pgt_id = s.pgt_id and g.kind = 'itself')
@@ -125,7 +126,7 @@ def reanalyse(connection: Connection, table: StreamTableId, reason: str, *, wait
         refusal: CommandRefused = to_refusal(error)
         if is_contention(error):
             raise Busy(refusal.message, hint=refusal.hint) from error
-        raise SourceChanged(f"{reason}: {refusal.message}", hint=refusal.hint) from error
+        raise SourceChanged(f"{reason}: {refusal.message}", hint=refusal.hint or _REMEDY) from error
 
 
 def forget_dropped(connection: Connection) -> list[str]:

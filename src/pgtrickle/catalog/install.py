@@ -82,7 +82,7 @@ def rights_of_owner_missing(connection: Connection) -> PermissionDenied:
             hint=f"connect as {owner}",
         )
     return PermissionDenied(
-        f"pgtrickle belongs to the role {owner} here, and {role} does not have its rights, which this needs",
+        f"pgtrickle belongs to the role {owner} here, and {role} does not have the rights of {owner}",
         hint=f"connect as {owner}, or: grant {owner} to {role}",
     )
 

@@ -76,7 +76,7 @@ def act_as_owner(connection: Connection, owner: str) -> None:
     current, is_member = row
     if not is_member:
         raise PermissionDenied(
-            f"pgtrickle belongs to the role {owner} here, and {current} may not act as it",
+            f"pgtrickle belongs to the role {owner} here, and {current} cannot act as that role",
             hint=f"connect as {owner}",
         )
     connection.execute(sql.SQL("set local role {}").format(sql.Identifier(owner)))

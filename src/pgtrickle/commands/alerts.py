@@ -1,4 +1,4 @@
-"""Reads the alerts that a database keeps, for those whom notifications do not reach."""
+"""Reads the alerts that a database keeps, for programs that receive no notifications."""
 
 from __future__ import annotations
 

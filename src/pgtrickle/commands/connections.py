@@ -9,6 +9,7 @@ from typing import Final
 
 from pgtrickle.catalog.install import check_installed, rights_of_owner_missing
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, UnknownStreamTable
+from pgtrickle.model.names import RelationName, quoted_plainly
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import (
     Connection,
@@ -24,6 +25,7 @@ from pgtrickle.postgres.server_timeouts import server_timeout_behind
 _PERMISSION_DENIED: Final = "42501"
 _OURS: Final = re.compile(r"\b(pgt_\w+|pgtrickle(_\w+)?|clear_caches|cache_stats)\b")
 """Names of the catalog in an error message, whatever its language."""
+_DENIED_SCHEMA: Final = re.compile(r"^permission denied for schema (.+)$")
 
 
 @contextmanager
@@ -74,8 +76,12 @@ def to_error(connection: Connection, error: DatabaseError) -> PgTrickleError:
 
 def _permission_denied(connection: Connection, error: DatabaseError) -> PgTrickleError:
     """The error of PostgreSQL itself; if it protects the catalog of pgtrickle, with the GRANT that helps."""
-    if not _OURS.search(error.diag.message_primary or ""):
-        return to_postgres_error(error)
+    message = error.diag.message_primary or ""
+    if not _OURS.search(message):
+        found = to_postgres_error(error)
+        if schema := _DENIED_SCHEMA.search(message):
+            found.hint = f"grant usage on schema {schema[1]} to {quoted_plainly(connection.info.user)}"
+        return found
     try:
         return rights_of_owner_missing(connection)
     except DatabaseError:
@@ -97,7 +103,7 @@ def stream_table_id(connection: Connection, name: str) -> StreamTableId:
     with login_search_path(connection):
         row = connection.execute("select pgtrickle_internal.find_stream_table(%s)", (name,)).fetchone()
     if row is None or row[0] is None:
-        raise _unknown(name)
+        raise _unknown(connection, name)
     return StreamTableId(row[0])
 
 
@@ -105,13 +111,29 @@ def check_known(connection: Connection, name: str) -> str:
     """The name of a stream table with its schema; raise if there is no such stream table."""
     found = qualified_name(connection, name)
     if found is None:
-        raise _unknown(name)
+        raise _unknown(connection, name)
     return found
 
 
-def _unknown(name: str) -> UnknownStreamTable:
-    return UnknownStreamTable(
-        f"there is no stream table {name}",
-        hint="select * from pgtrickle.pgt_status() lists all of them;"
-        " if its schema is not in the search_path, write schema.name",
-    )
+def _unknown(connection: Connection, name: str) -> UnknownStreamTable:
+    hint = "select * from pgtrickle.pgt_status() lists all of them"
+    if similar := _similar_name(connection, name):
+        hint = f"Did you mean {similar}? {hint}"
+    elif "." not in name:
+        hint += "; if its schema is not in the search_path, write schema.name"
+    return UnknownStreamTable(f"there is no stream table {name}", hint=hint)
+
+
+def _similar_name(connection: Connection, name: str) -> str | None:
+    """The stream table whose name is closest to a mistyped one, with its schema, as SQL."""
+    # imported here, because only mistakes need it
+    from difflib import get_close_matches
+
+    rows = connection.execute("select pgt_schema, pgt_name from pgtrickle.stream_tables_info").fetchall()
+    names = [RelationName(schema, table) for schema, table in rows]
+    if "." in name:
+        by_text = {str(known): known for known in names}
+    else:
+        by_text = {known.name: known for known in names}
+    closest = get_close_matches(name, by_text, n=1, cutoff=0.75)
+    return str(by_text[closest[0]]) if closest else None

@@ -75,7 +75,7 @@ def _with_copy(source: Source) -> Source:
 def _explanation(name: RelationName, compilation: Compilation) -> Explanation:
     lines = [
         f"stream table: {name}",
-        f"refresh mode: {compilation.effective_mode.value} (asked for: {compilation.mode.value})",
+        f"refresh mode: {compilation.effective_mode.value} (requested: {compilation.mode.value})",
         *plan_lines(compilation),
     ]
     return Explanation(

@@ -46,7 +46,7 @@ def uninstall(
 
 
 def _check_not_served(connection: Connection) -> None:
-    """Raise if a sidecar has reported lately. What is left of a broken installation serves nobody."""
+    """Raise if a sidecar has reported lately. A broken installation serves nothing."""
     row = connection.execute("select to_regclass('pgtrickle.pgt_sidecars') is not null").fetchone()
     if row != (True,):
         return
@@ -57,7 +57,7 @@ def _check_not_served(connection: Connection) -> None:
     if serving is not None:
         raise StillInUse(
             f"a sidecar serves this database: process {serving[1]} on {serving[0]}",
-            hint="stop it first, or remove pgtrickle all the same with force => true",
+            hint="stop it first, or remove pgtrickle anyway with force => true",
         )
 
 

@@ -14,7 +14,7 @@ SECONDS = 30.0
 
 
 def preview(engine: Engine, name: str, seconds: float = SECONDS) -> Preview:
-    """What the next refresh would do; a preview that takes longer than `seconds` is cancelled."""
+    """What the next refresh would do; a preview that takes longer than `seconds` is canceled."""
     with engine.connection() as connection:
         check_original(connection)
         check_may_serve(connection)

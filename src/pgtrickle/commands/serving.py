@@ -135,6 +135,6 @@ def _check_can_act(connection: Connection) -> None:
         check_may_serve(connection)
     except CommandRefused as refusal:
         raise NoSidecar(
-            f"no sidecar serves this database, and {connection.info.user} cannot refresh without one",
+            f"no sidecar serves this database, and {connection.info.user} cannot do its work",
             hint=f"start one with `pgtrickle run`, or {refusal.hint}",
         ) from refusal

@@ -48,9 +48,10 @@ def validate(
 
     `name` is that of the stream table, which must not exist yet. `owner` is the role that would own it, by
     default that of the connection; only its rights count. Nothing is created.
+    Without a name, any schema will do in which the stream table could be created.
     """
     mode = mode_named(refresh_mode)
-    name = name if name is not None else f"pgtrickle_{uuid4().hex}"
+    name = name if name is not None else _trial_name(dsn, owner)
     definition, grants = analyse(dsn, name, query, mode, owner)
     if not grants:
         try_to_create(dsn, name, query, refresh_mode, owner)
@@ -59,6 +60,18 @@ def validate(
         reason = "it is not analysed further until the missing privileges are granted"
         return Validation(mode, mode, reason, (), (), grants, (), (), definition.query)
     return _validation(compile_only(dsn, definition), grants)
+
+
+def _trial_name(dsn: str, owner: str | None) -> str:
+    """A name that nobody uses, in a schema in which this role may create stream tables, if there is one."""
+    name = f"pgtrickle_{uuid4().hex}"
+    if owner is not None:
+        return name
+    with open_as_author(dsn) as connection:
+        row = connection.execute(
+            "select pgtrickle_internal.trial_schema(pg_catalog.current_schemas(false))"
+        ).fetchone()
+    return str(RelationName(row[0], name)) if row and row[0] else name
 
 
 def check_followable(dsn: str, name: str, query: str) -> None:

@@ -18,7 +18,7 @@ def verify(
 ) -> list[VerifiedTable]:
     """Compare one stream table, or all populated ones, by multiset equality.
 
-    A comparison that takes longer than `seconds` is cancelled and raises `VerifyTimedOut`; None is no limit.
+    A comparison that takes longer than `seconds` is canceled and raises `VerifyTimedOut`; None is no limit.
     A stream table that is suspended, or reads one that is, cannot be compared: that is an error, raised after
     all others were compared.
     """

@@ -112,7 +112,7 @@ class BackgroundRun:
     def stop(self) -> None:
         """Stop the sidecar. Running refreshes finish first.
 
-        Refreshes that take longer than `stop_timeout`, a setting of `connect`, are cancelled, which loses
+        Refreshes that take longer than `stop_timeout`, a setting of `connect`, are canceled, which loses
         nothing. If an error has ended the sidecar, raise that error.
         """
         self.shut_down()

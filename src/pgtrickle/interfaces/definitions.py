@@ -66,7 +66,7 @@ class Definitions:
         `"1s"`, `"1h30m"`), a cron expression in UTC (`"*/5 * * * *"`), `"calculated"` (refresh whenever a
         source has changed), or None for manual refreshes only. `refresh_mode` is `"AUTO"`, `"DIFFERENTIAL"`
         (an error if the query cannot be maintained incrementally) or `"FULL"`. A refresh that takes longer
-        than `refresh_timeout` (`"30s"`, `"5min"`, `"none"`) is cancelled. `on_divergence` is what happens to
+        than `refresh_timeout` (`"30s"`, `"5min"`, `"none"`) is canceled. `on_divergence` is what happens to
         a stream table that does not hold the correct rows: `"repair"` (load it again) or `"stop"`.
         `keep_changes` (`"1h"`, `"7d 50000 rows"`) keeps what refreshes insert and delete, for `changes`.
         docs/CONFIGURATION.md describes every option.

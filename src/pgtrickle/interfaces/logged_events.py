@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pgtrickle.model.errors import ConnectionFailed, Diverged, PgTrickleError, SparkFailed
 from pgtrickle.model.hints import Interface
+from pgtrickle.model.sentences import advice, sentence
 from pgtrickle.model.settings import LogLevel
 from pgtrickle.model.stream_table import Action
 from pgtrickle.postgres.connection import DatabaseError
@@ -89,11 +90,9 @@ def event_values(event: RefreshEvent, interface: Interface) -> dict[str, Any]:
 def logged_error(error: PgTrickleError, interface: Interface) -> str:
     """The code, message and hint of an error on one line."""
     values = _error_values(error, interface)
-    parts = [
-        " ".join(str(values[key]).split()).removesuffix(".") for key in ("message", "detail") if values[key]
-    ]
-    text = f"{error.code}: {'. '.join(parts)}."
-    return f"{text} Hint: {' '.join(values['hint'].split()).removesuffix('.')}." if values["hint"] else text
+    said = " ".join(sentence(str(values[key])) for key in ("message", "detail") if values[key])
+    text = f"{error.code}: {said}"
+    return f"{text} Hint: {advice(values['hint'])}" if values["hint"] else text
 
 
 def _error_values(error: PgTrickleError, interface: Interface) -> dict[str, Any]:

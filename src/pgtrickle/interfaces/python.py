@@ -121,7 +121,7 @@ class Trickle(Definitions, Monitoring, Administration):
 
         The numbers of rows are exact; at most `max_rows` rows are returned, up to 1,000. A running sidecar
         computes it for the owner of the stream table; without one, this process does. After `timeout`
-        seconds it is cancelled and raises `PreviewTimedOut`. Meanwhile, a refresh of the stream table waits.
+        seconds it is canceled and raises `PreviewTimedOut`. Meanwhile, a refresh of the stream table waits.
 
         >>> preview = trickle.preview("sales")
         >>> preview.action, preview.rows_inserted, preview.rows_deleted
@@ -141,7 +141,7 @@ class Trickle(Definitions, Monitoring, Administration):
 
         Without a name, compare all stream tables that have been loaded. A running sidecar compares those
         that you own; without one, this process compares. A comparison that takes longer than
-        `timeout` seconds is cancelled and raises `VerifyTimedOut`; 0 is no limit.
+        `timeout` seconds is canceled and raises `VerifyTimedOut`; 0 is no limit.
 
         >>> trickle.verify()
         name          rows  milliseconds

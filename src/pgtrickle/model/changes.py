@@ -76,7 +76,7 @@ class Preview(Record):
     milliseconds: float
 
     def first(self, most: int) -> Preview:
-        """The same with at most so many of the changes."""
+        """The same with at most this many of the changes."""
         return Preview(
             self.name,
             self.action,

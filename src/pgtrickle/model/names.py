@@ -13,6 +13,11 @@ def quoted(identifier: str) -> str:
     return '"' + identifier.replace('"', '""') + '"'
 
 
+def quoted_plainly(identifier: str) -> str:
+    """The identifier in double quotes only where it needs them."""
+    return identifier if _PLAIN.match(identifier) else quoted(identifier)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class RelationName:
     """The schema and name of a relation, as in the catalog of PostgreSQL."""
@@ -26,5 +31,4 @@ class RelationName:
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
     def __str__(self) -> str:
-        parts = (self.schema, self.name)
-        return ".".join(p if _PLAIN.match(p) else quoted(p) for p in parts)
+        return f"{quoted_plainly(self.schema)}.{quoted_plainly(self.name)}"

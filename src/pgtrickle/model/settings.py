@@ -205,8 +205,8 @@ TRACES: Final = Setting(
     "traces",
     False,
     switch,
-    "Send OpenTelemetry spans, as the OTEL_… variables say. Needs the extra pgtrickle[tracing]. On by itself "
-    "if OTEL_TRACES_EXPORTER or the address of an OTLP collector is set.",
+    "Send OpenTelemetry spans, as the OTEL_… variables say. Needs the extra pgtrickle[tracing]. On by "
+    "default if OTEL_TRACES_EXPORTER or the address of an OTLP collector is set.",
     "off",
 )
 METRICS_MAX_TABLES: Final = Setting(

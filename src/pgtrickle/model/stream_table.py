@@ -47,8 +47,8 @@ class ChangeFeed:
     """Where the changes of a stream table are kept, and how many rows at most.
 
     `columns` are the names of those of the stream table, in the order of `c1 … cn` in the table of kept
-    changes. A feed that does not fit is opened anew. `reset_reason` says why the next refresh records a reset
-    instead of its rows.
+    changes. A feed that does not fit is opened again. `reset_reason` says why the next refresh records a
+    reset instead of its rows.
     """
 
     table: RelationName

@@ -21,7 +21,7 @@ class StreamTableState(Enum):
     SUSPENDED = "suspended"
     LATE = "late"
     WAITING = "waiting"
-    INITIALISING = "initialising"
+    INITIALIZING = "initializing"
     FRESH = "fresh"
 
     @property
@@ -59,7 +59,7 @@ def state_of(
     if status is Status.ERROR or consecutive_errors > 0:
         return StreamTableState.FAILING
     if not is_populated:
-        return StreamTableState.INITIALISING
+        return StreamTableState.INITIALIZING
     if waits is not None:
         return StreamTableState.WAITING
     is_late = (

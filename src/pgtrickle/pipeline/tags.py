@@ -1,4 +1,4 @@
-"""Tags that identify the jobs of one refresh, so that they can be cancelled without any others."""
+"""Tags that identify the jobs of one refresh, so that they can be canceled without any others."""
 
 from __future__ import annotations
 

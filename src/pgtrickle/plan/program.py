@@ -102,7 +102,7 @@ class MergedGroups:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedGroups:
-    """Groups that PostgreSQL evaluated anew and that replace the stored ones.
+    """Groups that PostgreSQL evaluated again and that replace the stored ones.
 
     Spark returns the key fields, the value fields and a weight: weight 1 is a group as it is now,
     weight 0 (values null) names a group that may have changed. A named group without a new row

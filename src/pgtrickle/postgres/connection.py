@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
@@ -35,6 +37,23 @@ NEWEST: Final = 18
 ENCODING: Final = "UTF8"
 _UNTRANSLATABLE: Final = "MULE_INTERNAL"
 """The only database encoding that PostgreSQL cannot convert to UTF-8."""
+
+_REPEATED: Final = re.compile(
+    r'^connection (failed|is bad): |connection to server at "[^"]*"( \([^)]*\))?, port \d+ failed: '
+)
+"""What psycopg and libpq say before the cause; our message names the address already."""
+
+_MALFORMED: Final = "it is not a connection string"
+_REMEDIES: Final = (
+    (_MALFORMED, "write postgresql://user@host:port/database, or host=… port=… dbname=… user=…"),
+    ("password", "check the user and the password: in the address, in ~/.pgpass or in PGPASSWORD"),
+    ("pg_hba.conf", "allow this user, database and client address in pg_hba.conf on the server"),
+    ("refused", "check the host and the port, and that the server is running"),
+    ("No such file", "check that the server is running, or name its host and port"),
+    ("resolve", "check the name of the host"),
+    ("does not exist", "create it, or correct the name in the address"),
+)
+"""What to do, by a word of the cause. Another language than English gets the general advice."""
 
 __all__ = [
     "Connection",
@@ -100,13 +119,16 @@ def _unreachable(dsn: str, error: psycopg.Error) -> ConnectionFailed | Unsuitabl
     message = _without_password(_first_line(error), dsn)
     if _UNTRANSLATABLE in message:
         return UnsuitableSetting(
-            f"the encoding of {_address(dsn)} is {_UNTRANSLATABLE}, which cannot become UTF-8",
+            f"the encoding of {_address(dsn)} is {_UNTRANSLATABLE}, which cannot be converted to UTF-8",
             hint="use a database with another encoding, for example: create database ... encoding 'UTF8'"
             " template template0",
         )
     return ConnectionFailed(
         f"cannot connect to {_address(dsn)}: {message}",
-        hint="check the address and the credentials, and that the server is running",
+        hint=next(
+            (hint for cause, hint in _REMEDIES if cause in message),
+            "check the address and the credentials, and that the server is running",
+        ),
     )
 
 
@@ -174,17 +196,19 @@ def _filled(kind: type[PgTrickleError], error: psycopg.Error) -> PgTrickleError:
 
 
 def _address(dsn: str) -> str:
-    """The database, host and port of a connection string, without secrets."""
+    """The database, host and port that libpq uses for a connection string, without secrets."""
     try:
         parts: dict[str, Any] = conninfo_to_dict(dsn)
     except psycopg.Error:
         return "the given address"
-    host = parts.get("host") or parts.get("hostaddr") or "the local socket"
-    return f"{parts.get('dbname') or 'the database'} at {host}:{parts.get('port') or 5432}"
+    database = parts.get("dbname") or os.environ.get("PGDATABASE") or "the database"
+    host = parts.get("host") or parts.get("hostaddr") or os.environ.get("PGHOST")
+    port = parts.get("port") or os.environ.get("PGPORT") or 5432
+    return f"{database} at {host}:{port}" if host else f"{database} on the local socket"
 
 
 def _first_line(error: psycopg.Error) -> str:
-    return str(error).strip().partition("\n")[0]
+    return _REPEATED.sub("", str(error).strip().partition("\n")[0])
 
 
 def _without_password(text: str, dsn: str) -> str:
@@ -192,5 +216,5 @@ def _without_password(text: str, dsn: str) -> str:
     try:
         password = conninfo_to_dict(dsn).get("password")
     except psycopg.Error:
-        return "the connection string cannot be read"
+        return _MALFORMED
     return text.replace(str(password), "***") if password else text

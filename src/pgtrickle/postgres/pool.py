@@ -36,7 +36,7 @@ def check_connection_limit(most: int) -> None:
     """Raise unless this many connections are enough for a refresh to finish."""
     if most < LEAST:
         raise TooFewConnections(
-            f"{most} connections are too few: one looks, a refresh has {FOR_REFRESH},"
+            f"{most} connections are too few: one polls, a refresh needs {FOR_REFRESH},"
             f" and its tasks {FOR_TASKS} more",
             hint=f"allow at least {LEAST} connections",
         )
@@ -246,7 +246,7 @@ class Pool:
         if connection.replication_role != "origin":
             connection.close()
             raise UnsuitableSetting(
-                f"session_replication_role is {connection.replication_role}: triggers that pass changes on"
+                f"session_replication_role is {connection.replication_role}: triggers that capture changes"
                 " would not fire",
                 hint="alter role ... reset session_replication_role, for the role of the sidecar",
             )

@@ -52,7 +52,7 @@ def cut(rows: Sequence[Sequence[str | None]]) -> tuple[tuple[str | None, ...], .
 def read_text_rows(
     connection: Connection, query: sql.Composable, columns: int, limit: int
 ) -> tuple[tuple[str | None, ...], ...]:
-    """At most `limit` rows of a query with so many columns, in the transaction of the caller."""
+    """At most `limit` rows of a query with this many columns, in the transaction of the caller."""
     return cut([row for (row,) in connection.execute(as_text_array(query, columns, limit))])
 
 

@@ -215,4 +215,4 @@ def _check_parser(
 
 
 def _misread(name: RelationName) -> UnsupportedQuery:
-    return UnsupportedQuery(f"our parser reads the query of {name} otherwise than PostgreSQL does")
+    return UnsupportedQuery(f"our parser reads the query of {name} differently from PostgreSQL")

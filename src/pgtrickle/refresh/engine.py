@@ -161,7 +161,7 @@ class Engine:
         return self.pool.is_abandoned
 
     def abandon(self) -> None:
-        """Give up what runs, in all threads: statements are cancelled, transactions rolled back.
+        """Give up what runs, in all threads: statements are canceled, transactions rolled back.
 
         A refresh between two statements continues until its next one, so call this again while any runs.
         """

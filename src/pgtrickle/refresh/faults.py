@@ -101,7 +101,7 @@ def check_ground(engine: Engine, session: Session, table: StreamTable, error: Ex
     """Raise if the error is not the fault of the table.
 
     The connection or Spark was lost, another session held a lock, a prepared statement is out of date,
-    something that the table relies on was altered, or the refresh was cancelled at its time limit.
+    something that the table relies on was altered, or the refresh was canceled at its time limit.
     """
     engine.timeouts.check(error)
     if isinstance(error, SparkLost):

@@ -10,8 +10,8 @@ from pgtrickle.plan.explain import compared_lines, explanation
 from pgtrickle.refresh.compilation import Compilation
 
 _CHOICE: Final = (
-    "each refresh: differential, unless earlier ones of such windows show that full is faster;"
-    " the history tells which it was, and why"
+    "each refresh: differential, unless earlier refreshes with similar changes show that full is faster;"
+    " the history records which one ran, and why"
 )
 
 

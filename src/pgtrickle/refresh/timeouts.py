@@ -1,4 +1,4 @@
-"""Time limits of refreshes, comparisons and previews: past its limit, one is cancelled, on Spark too.
+"""Time limits of refreshes, comparisons and previews: past its limit, one is canceled, on Spark too.
 
 A thread watches the refreshes that run. Past the limit it cancels the statements of a refresh, on all its
 connections, and its jobs, and repeats that until the refresh has ended: one that is between two statements
@@ -27,7 +27,7 @@ AGAIN_SECONDS: Final = 1.0
 _NUMBERS: Final = count(1)
 """For tags of Spark's jobs: several engines may share one Spark."""
 GRACE_SECONDS = 30.0
-"""How long a program may continue in the JVM after its refresh was cancelled."""
+"""How long a program may continue in the JVM after its refresh was canceled."""
 
 
 @dataclass(eq=False, slots=True)
@@ -61,7 +61,7 @@ class Timeout:
         names = ", ".join(str(table.name) for table in self.tables) or "stream tables"
         return RefreshTimedOut(
             f"the refresh of {names} did not finish within {duration_text(self.seconds or 0.0)};"
-            f" it was {self.doing}, and was cancelled",
+            f" it was {self.doing}, and was canceled",
             hint="it was rolled back; if it needs that long, raise the refresh_timeout of the stream table,"
             " or PGTRICKLE_REFRESH_TIMEOUT of the sidecar",
         )
@@ -79,7 +79,7 @@ class ComparisonTimeout(Timeout):
         names = ", ".join(str(table.name) for table in self.tables)
         return VerifyTimedOut(
             f"the comparison of {names} with its query did not finish within"
-            f" {duration_text(self.seconds or 0.0)}; it was {self.doing}, and was cancelled",
+            f" {duration_text(self.seconds or 0.0)}; it was {self.doing}, and was canceled",
             hint="nothing was changed; if it needs that long, allow more seconds:"
             " `pgtrickle verify --timeout 0` has no limit",
         )
@@ -97,7 +97,7 @@ class PreviewTimeout(Timeout):
         names = ", ".join(str(table.name) for table in self.tables)
         return PreviewTimedOut(
             f"the preview of {names} did not finish within {duration_text(self.seconds or 0.0)};"
-            f" it was {self.doing}, and was cancelled",
+            f" it was {self.doing}, and was canceled",
             hint="nothing was changed; if it needs that long, allow more seconds:"
             " `pgtrickle preview --timeout`",
         )
@@ -232,4 +232,4 @@ class Timeouts:
             self._interrupting[limit] = asking
             asking.start()
         if limit.left is not None and limit.left < -GRACE_SECONDS:
-            self._supply.give_up(spark, "a program in it did not stop when its refresh was cancelled")
+            self._supply.give_up(spark, "a program in it did not stop when its refresh was canceled")

@@ -55,7 +55,7 @@ def check_spark(settings: Settings, is_started: bool) -> Iterator[Finding]:
     if not is_started:
         yield ok("spark", f"PySpark {found} is installed on this host")
         yield unchecked(
-            "spark", "whether Spark starts here was not tried: it takes seconds", "`pgtrickle doctor --spark`"
+            "spark", "Spark was not started here, because that takes a while", "`pgtrickle doctor --spark`"
         )
         return
     from pgtrickle.pipeline.session import open_spark

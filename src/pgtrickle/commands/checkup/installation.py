@@ -17,7 +17,7 @@ _WITH_PARAMETER_GRANTS: Final = 150000
 
 def check_catalog(patient: Patient) -> Iterator[Finding]:
     """The version of the catalog, which is that of this package, or there would be no patient."""
-    yield ok("catalog", f"version {VERSION}, as pgtrickle {__version__} needs it")
+    yield ok("catalog", f"version {VERSION}, the one that pgtrickle {__version__} needs")
 
 
 def check_copy(patient: Patient) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def check_role(patient: Patient) -> Iterator[Finding]:
             f"alter role {patient.role} login",
         )
     else:
-        yield ok("role", f"the sidecar runs as {patient.role}, which is no superuser")
+        yield ok("role", f"the sidecar runs as {patient.role}, which is not a superuser")
     if not patient.is_sidecar_role:
         yield unchecked(
             "role",
@@ -75,7 +75,9 @@ def check_sidecars(patient: Patient) -> Iterator[Finding]:
                 "install the same version on all hosts",
             )
         if (waits := sidecar.vitals.get("waits_for_spark")) is not None:
-            yield failure("spark", f"{where} waits for Spark: {waits}", "look at the log of that sidecar")
+            yield failure(
+                "spark", f"{where} is waiting for Spark: {waits}", "look at the log of that sidecar"
+            )
         elif (said := sidecar.vitals.get("in_place")) is not None:
             yield in_place(where, str(said))
         else:
@@ -99,14 +101,14 @@ def check_temporary_files(patient: Patient) -> Iterator[Finding]:
         grant = f"alter role {role} set temp_file_limit = '32GB'"
     unlimited = [one for one in patient.sidecars if "not limited" in str(one.vitals.get("temp_files"))]
     if unlimited:
-        yield warning("temporary files", "nothing limits those of refreshes on the server", grant)
+        yield warning("temporary files", "refreshes can write any amount of them on the server", grant)
         return
     known = [one for one in patient.sidecars if one.vitals.get("temp_files")]
     if known:
         yield ok("temporary files", f"of refreshes: {known[0].vitals['temp_files']}")
         return
     if not patient.is_sidecar_role:
-        yield unchecked("temporary files", f"the limit is seen by {role} or a running sidecar only")
+        yield unchecked("temporary files", f"only {role} or a running sidecar can see the limit")
         return
     allowed = (
         "has_parameter_privilege('temp_file_limit', 'SET')"
@@ -121,4 +123,4 @@ def check_temporary_files(patient: Patient) -> Iterator[Finding]:
     elif may_set and not patient.connection.is_pooled:
         yield ok("temporary files", "a sidecar can limit those of refreshes")
     else:
-        yield warning("temporary files", "nothing limits those of refreshes on the server", grant)
+        yield warning("temporary files", "refreshes can write any amount of them on the server", grant)

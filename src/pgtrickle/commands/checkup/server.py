@@ -87,7 +87,7 @@ def check_notify(patient: Patient) -> Iterator[Finding]:
         )
         return
     if found:
-        yield ok("notify", "a notification that was sent has arrived")
+        yield ok("notify", "a test notification has arrived")
     else:
         yield warning(
             "notify",
@@ -126,13 +126,13 @@ def check_connections(patient: Patient) -> Iterator[Finding]:
 def check_timeouts(patient: Patient) -> Iterator[Finding]:
     """Settings of the sidecar's role that would stop it."""
     if not patient.is_sidecar_role:
-        yield unchecked("settings", f"those of {patient.role} are seen by connecting as {patient.role} only")
+        yield unchecked("settings", f"only {patient.role} can see its settings: connect as that role")
         return
     if patient.connection.replication_role != "origin":
         yield failure(
             "settings",
-            f"session_replication_role is {patient.connection.replication_role}: triggers that pass changes"
-            " on would not fire",
+            f"session_replication_role is {patient.connection.replication_role}: triggers that capture"
+            " changes would not fire",
             f"alter role {patient.role} reset session_replication_role",
         )
     found = patient.connection.execute(
@@ -152,7 +152,7 @@ def check_timeouts(patient: Patient) -> Iterator[Finding]:
 def check_replication(patient: Patient) -> Iterator[Finding]:
     """What replication means for capture. Changes are captured by triggers, whatever wal_level is."""
     (level,) = patient.row("select current_setting('wal_level')")
-    yield ok("replication", f"wal_level is {level}; capture by triggers needs no other")
+    yield ok("replication", f"wal_level is {level}; capture by triggers works with any")
     if not patient.is_sidecar_role:
         yield unchecked(
             "replication", f"subscriptions of sources were not checked: connect as {patient.role}"

@@ -41,7 +41,7 @@ def check_lookups(patient: Patient) -> Iterator[Finding]:
     for index, readers in list(indexes.items())[:_MOST]:
         yield warning(
             "lookups",
-            f"refreshes of {listed(readers)} scan a large source for want of an index",
+            f"refreshes of {listed(readers)} scan a large source, because an index is missing",
             index.replace("create index on", "create index concurrently on", 1),
         )
     if len(indexes) > _MOST:
@@ -49,7 +49,7 @@ def check_lookups(patient: Patient) -> Iterator[Finding]:
             "lookups", f"{len(indexes) - _MOST:,} more indexes are missing", "`pgtrickle explain NAME`"
         )
     if failed:
-        yield unchecked("lookups", f"the queries of these could not be compiled by you: {listed(failed)}")
+        yield unchecked("lookups", f"you cannot compile the queries of {listed(failed)}")
     left = len(wanted) - checked - len(failed)
     if left:
         yield unchecked(
@@ -99,7 +99,7 @@ def check_statistics(patient: Patient) -> Iterator[Finding]:
     if len(stale) > _MOST:
         yield warning("statistics", f"{len(stale) - _MOST:,} more tables need it", "analyze")
     if not stale:
-        yield ok("statistics", "those of all sources are recent enough")
+        yield ok("statistics", "all sources have recent statistics")
 
 
 def check_transactions(patient: Patient) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from pgtrickle.model.table_state import StreamTableState
 
 LARGE_BUFFER_BYTES: Final = 1 << 30
 _MOST: Final = 20
-"""How many findings of a kind are told one by one."""
+"""How many findings of a kind are listed individually."""
 
 
 def check_states(patient: Patient) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def check_states(patient: Patient) -> Iterator[Finding]:
     if late:
         yield warning(
             "stream tables",
-            f"{_counted(late)} later than promised: {_named(late)}",
+            f"{_counted(late)} later than scheduled: {_named(late)}",
             "`pgtrickle top`; see docs/TROUBLESHOOTING.md, Refreshes are slow",
         )
     for problem, group in groupby(sorted(waiting, key=_problem), key=_problem):
@@ -57,7 +57,7 @@ def check_states(patient: Patient) -> Iterator[Finding]:
     elif len(failing) > _MOST or len(suspended) > _MOST:
         yield failure(
             "stream tables",
-            f"{len(failing):,} fail and {len(suspended):,} are suspended in all",
+            f"in total, {len(failing):,} fail and {len(suspended):,} are suspended",
             "`pgtrickle top --once`",
         )
 
@@ -95,14 +95,14 @@ def check_triggers(patient: Patient) -> Iterator[Finding]:
         yield failure("triggers", more, "select * from pgtrickle.repair()")
     if not wrong:
         (count,) = patient.row("select count(*) from pgtrickle.trigger_inventory()")
-        yield ok("triggers", f"all {count:,} are present and enabled")
+        yield ok("triggers", f"all {count:,} are present and enabled" if count else "none are needed yet")
     yield from _check_capture(patient, has_gaps=bool(wrong))
 
 
 def _check_capture(patient: Patient, *, has_gaps: bool) -> Iterator[Finding]:
     """What triggers rely on: their functions and buffers."""
     if not patient.is_sidecar_role:
-        yield unchecked("capture", f"change buffers and trigger functions are seen by {patient.role} only")
+        yield unchecked("capture", f"only {patient.role} can see change buffers and trigger functions")
         return
     gaps = patient.connection.execute(
         "select pgtrickle_internal.printed(g.source), g.gap"
@@ -112,7 +112,7 @@ def _check_capture(patient: Patient, *, has_gaps: bool) -> Iterator[Finding]:
         for source, gap in gaps[:_MOST]:
             yield failure("capture", f"{source}: {gap}", "select * from pgtrickle.repair()")
     if not gaps:
-        yield ok("capture", "trigger functions and change buffers are as they should be")
+        yield ok("capture", "trigger functions and change buffers are intact")
 
 
 def check_guards(patient: Patient) -> Iterator[Finding]:

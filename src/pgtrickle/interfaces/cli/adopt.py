@@ -113,7 +113,7 @@ def _sentences(plan: AdoptionPlan) -> list[str]:
     because = f", because: {plan.reason}" if plan.reason else ""
     return [
         f"Materialized view {plan.name}, about {plan.rows:,} rows",
-        f"Refresh mode: {plan.effective_mode.value} (asked for: {plan.asked_mode.value}){because}",
+        f"Refresh mode: {plan.effective_mode.value} (requested: {plan.asked_mode.value}){because}",
         *_listed("A refresh reads, if every source has changed", plan.reads),
         *_listed("Kept", plan.kept),
         *_listed("In the way", plan.obstacles),

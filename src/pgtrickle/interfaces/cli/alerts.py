@@ -23,14 +23,14 @@ Since = Annotated[
     ),
 ]
 Follow = Annotated[
-    bool, Option("--follow", help="Go on with each new alert until Ctrl-C. With --json, one line for each.")
+    bool, Option("--follow", help="Keep printing new alerts until Ctrl-C. With --json, one line for each.")
 ]
 
 
 def alerts(since: Since = None, follow: Follow = False, dsn: Dsn = "", json: Json = False) -> None:
     """Show the alerts of stream tables, oldest first.
 
-    They are kept for a week, for those whom notifications do not reach.
+    They are kept for a week, for programs that receive no notifications.
     """
     start = None if since is None else command.moment(dsn, since)
     if follow:

@@ -56,7 +56,7 @@ def alter(
 ) -> None:
     """Change the query or options of a stream table.
 
-    What is not given stays as it is.
+    Options that you do not give keep their values.
     """
     changes = given_options(
         query=query_text(query, query_file),

@@ -16,6 +16,7 @@ import typer
 from pgtrickle import __version__
 from pgtrickle.interfaces.cli import completion
 from pgtrickle.interfaces.cli.error_reporting import CommandFailed, report_errors, wants_json
+from pgtrickle.interfaces.cli.quick_command import QuickCommand, QuickGroup
 from pgtrickle.model.settings import SETTINGS
 
 COMMANDS: Final[tuple[tuple[str, str], ...]] = (
@@ -70,6 +71,7 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
     """The command line with the command that the arguments name, or with all of them."""
     needed = _needed(arguments)
     made = typer.Typer(
+        cls=QuickGroup,
         # costs time, and a single command has no use for it
         add_completion=len(needed) > 1 or bool(os.environ.get(completion.VARIABLE)),
         pretty_exceptions_enable=False,
@@ -77,13 +79,14 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    made.callback(epilog=_environment())(_root)
+    made.callback()(_root)
     for name, place in needed:
         if _is_overview(arguments):
             # the list of commands needs their first sentences, and none of their imports
             made.command(name, help=_described(place))(_nothing)
         else:
-            made.command(name)(_command(place))
+            epilog = _environment() if name == "run" else None
+            made.command(name, cls=QuickCommand, epilog=epilog)(_command(place))
     return made
 
 
@@ -108,9 +111,9 @@ def _nothing() -> None:
 
 
 def _environment() -> str:
-    """The settings that only environment variables set, for the end of the help text."""
+    """The settings that only environment variables set, for the end of the help text of `run`."""
     only = [f"{setting.variable}: {setting.help}" for setting in SETTINGS if not setting.is_option]
-    head = "Environment variables: every command lists those of its options. These have no option:"
+    head = "These settings have an environment variable and no option:"
     return "\n\n".join((head, *only))
 
 
@@ -147,6 +150,7 @@ def _root(
     """Stream tables for PostgreSQL: query results that stay up to date, computed on Spark.
 
     Start with `pgtrickle install`, define tables with `pgtrickle create`, and keep `pgtrickle run` running.
+    `pgtrickle COMMAND --help` shows the options of a command and their environment variables.
     """
     signal.signal(signal.SIGTERM, _exit)
 

@@ -32,7 +32,7 @@ def open_engine(settings: Settings, step: str, loading: str | None = None) -> It
         def start() -> Spark:
             from pgtrickle.pipeline.session import open_spark
 
-            progress.note("No sidecar is running, so this command starts a Spark of its own.")
+            progress.note("No sidecar is running, so this command starts its own Spark.")
             progress.step("Starting Spark")
             spark = open_spark(settings.spark_master, cache_directory=settings.cache_directory(os.environ))
             progress.step(step)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 from typer import BadParameter, Option
 
 from pgtrickle.commands import define
-from pgtrickle.commands.status import table_status
+from pgtrickle.commands.status import NO_SIDECAR, StreamTableStatus, table_status
 from pgtrickle.interfaces.cli.options import (
     AppendOnly,
     CdcMode,
@@ -99,10 +100,15 @@ def create(
     if created.is_populated:
         say([f"Changed stream table {created.name} to this definition.", *notices])
         return
-    say(
-        [
-            f"Created stream table {created.name}. It is empty so far.",
-            f"A running sidecar (`pgtrickle run`) loads it; `pgtrickle refresh {created.name}` loads it now.",
-            *notices,
-        ]
-    )
+    made = f"Created stream table {created.name}. It is empty until it is loaded."
+    say([made, _loading(created, is_asked=initialize is not False), *notices])
+
+
+def _loading(created: StreamTableStatus, *, is_asked: bool) -> str:
+    """How a new stream table gets its rows."""
+    name = shlex.quote(str(created.name))
+    if not is_asked:
+        return f"To load it, run `pgtrickle refresh {name}`."
+    if created.waits and created.waits.startswith(NO_SIDECAR):
+        return f"No sidecar is running: start `pgtrickle run`, or load it with `pgtrickle refresh {name}`."
+    return f"The sidecar loads it now. `pgtrickle status {name}` shows when it is done."

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from rich.text import Text
 from typer import Abort, BadParameter, Exit
 from typer.exceptions import TyperException
 
 from pgtrickle.interfaces.cli.printing import errors, print_error_json
 from pgtrickle.model.errors import BadUsage, ConnectionFailed, PgTrickleError
 from pgtrickle.model.hints import Interface
+from pgtrickle.model.sentences import advice, sentence
 from pgtrickle.model.settings import DSN, LOG_FORMAT, LogFormat
 
 
@@ -49,7 +49,7 @@ def report_errors(*, is_debugging: bool, is_json: bool = False) -> Iterator[None
     except PgTrickleError as error:
         raise report(error) from None
     except TyperException as error:
-        raise report(BadUsage(_usage(error), hint=f"`{_help(error)}` lists what it takes")) from None
+        raise report(BadUsage(_usage(error), hint=f"`{_help(error)}` shows the usage")) from None
     except Abort:
         _print("stopped", "nothing was done")
         raise CommandFailed(1) from None
@@ -90,11 +90,11 @@ def _translated(error: Exception) -> PgTrickleError:
 
 def error_line(error: PgTrickleError) -> str:
     """The message, detail and hint of an error on one line."""
-    text = f"{_sentence(error.message)}."
+    text = sentence(error.message)
     if error.detail:
-        text += f" {_sentence(error.detail)}."
+        text += f" {sentence(error.detail)}"
     hint = error.hint_for(Interface.CLI)
-    return f"{text} Hint: {_sentence(hint)}." if hint else text
+    return f"{text} Hint: {advice(hint)}" if hint else text
 
 
 def error_values(error: PgTrickleError) -> dict[str, Any]:
@@ -110,30 +110,28 @@ def error_values(error: PgTrickleError) -> dict[str, Any]:
 
 
 def _print_error(error: PgTrickleError) -> None:
-    """One line, or several if there is an excerpt of the query or a detail."""
+    """One line for a log; several on a terminal, or if there is an excerpt of the query or a detail."""
     label = f"error {error.code}"
-    if not error.excerpt and not error.detail:
+    console = errors()
+    if not console.is_terminal and not error.excerpt and not error.detail:
         _print(label, error_line(error))
         return
-    _print(label, f"{_sentence(error.message)}.")
-    console = errors()
+    _print(label, sentence(error.message))
     if error.excerpt:
-        console.print(Text(error.excerpt), soft_wrap=True)
+        console.print(error.excerpt, soft_wrap=True)
     if error.detail:
-        _print("Detail", f"{_sentence(error.detail)}.", style="bold")
+        _print("Detail", sentence(error.detail), style="bold")
     if hint := error.hint_for(Interface.CLI):
-        _print("Hint", f"{_sentence(hint)}.", style="bold")
+        _print("Hint", advice(hint), style="bold")
 
 
 def _print(label: str, text: str, style: str = "bold red") -> None:
+    # imported here, because most commands print no error
+    from rich.text import Text
+
     console = errors()
     # a terminal would break long lines inside words; a program wants them whole
     console.print(Text.assemble((f"{label}: ", style), text), soft_wrap=not console.is_terminal)
-
-
-def _sentence(text: str) -> str:
-    """The text on one line, without its final full stop."""
-    return " ".join(text.split()).removesuffix(".")
 
 
 def _usage(error: TyperException) -> str:

@@ -16,7 +16,7 @@ _STYLES = {
     StreamTableState.SUSPENDED: "magenta",
     StreamTableState.LATE: "yellow",
     StreamTableState.WAITING: "yellow",
-    StreamTableState.INITIALISING: "cyan",
+    StreamTableState.INITIALIZING: "cyan",
     StreamTableState.FRESH: "green",
 }
 

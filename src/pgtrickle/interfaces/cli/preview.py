@@ -33,8 +33,8 @@ def preview(
 ) -> None:
     """Show what the next refresh would change, and change nothing.
 
-    A running sidecar computes it, for the owner of the stream table. Without one, this command starts a
-    Spark of its own. While it runs, a refresh of the stream table waits.
+    A running sidecar computes it, for the owner of the stream table. Without one, this command starts
+    its own Spark. While it runs, a refresh of the stream table waits.
     """
     with ProgressLine(f"Previewing {name}"):
         found = preview_served(dsn, name, timeout)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
-from typing import Any
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any
 
 from pgtrickle.model.hints import Interface, render
 from pgtrickle.model.json_values import json_value
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _WIDE = 400
 """Width without a terminal: wide enough that a program reading the output gets all of the text."""
@@ -18,11 +19,16 @@ _WIDE = 400
 
 def output() -> Console:
     """Standard output, for the result of the command only."""
+    # imported here and below, because JSON needs none of it
+    from rich.console import Console
+
     return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else _WIDE)
 
 
 def errors() -> Console:
     """Standard error, for errors and progress."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 

@@ -25,8 +25,8 @@ def refresh(
 ) -> None:
     """Refresh a stream table now.
 
-    A running sidecar does it. Without one, this command starts a Spark of its own; the options of Spark are
-    for that case.
+    A running sidecar does it. Without one, this command starts its own Spark; the Spark options apply
+    only then.
     """
     settings = read_settings(
         os.environ, dsn=dsn, spark_master=spark_master, path=path, memory_limit=memory_limit

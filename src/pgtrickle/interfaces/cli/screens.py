@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -21,7 +22,7 @@ def definitions(tables: Sequence[StreamTableStatus]) -> RenderableType:
     """The definitions of all stream tables."""
     if not tables:
         return Text('No stream tables yet. Create one: pgtrickle create NAME --query "select …"')
-    screen = FittingTable("stream table", "status", "schedule", "mode", "reads", "owner")
+    screen = FittingTable("stream table", "status", "schedule", "mode", "reads", "owner", spare=("owner",))
     for table in tables:
         screen.add_row(
             Text(str(table.name)),
@@ -61,7 +62,7 @@ def statuses(tables: Sequence[StreamTableStatus]) -> RenderableType:
     if not tables:
         return definitions(tables)
     headers = ("stream table", "status", "data as of", "pending", "schedule", "mode", "last refresh")
-    screen = FittingTable(*headers, right=("data as of", "pending"))
+    screen = FittingTable(*headers, right=("data as of", "pending"), spare=("last refresh", "pending"))
     for table in tables:
         screen.add_row(
             Text(str(table.name)),
@@ -113,14 +114,16 @@ def status(table: StreamTableStatus) -> RenderableType:
     return grid
 
 
-def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
-    """Refreshes, newest first."""
+def history(name: str, refreshes: Sequence[PastRefresh]) -> RenderableType:
+    """The refreshes of a stream table, newest first."""
     if not refreshes:
         return Text(
-            "Not refreshed yet. `pgtrickle run` refreshes it on its schedule, `pgtrickle refresh NAME` now."
+            "Not refreshed yet. `pgtrickle run` refreshes it on its schedule;"
+            f" `pgtrickle refresh {shlex.quote(name)}` refreshes it now."
         )
     numbers = ("inserted", "deleted", "took", "read", "compute", "apply")
-    screen = FittingTable("started", "action", *numbers, "why", "by", right=numbers)
+    spare = ("read", "compute", "apply", "by")
+    screen = FittingTable("started", "action", *numbers, "why", "by", right=numbers, spare=spare)
     for past in refreshes:
         screen.add_row(
             formatting.moment(past.started_at),
@@ -140,9 +143,10 @@ def history(refreshes: Sequence[PastRefresh]) -> RenderableType:
 def sidecars(serving: Sequence[Sidecar]) -> RenderableType:
     """The sidecars of a database."""
     if not serving:
-        return Text("No sidecar serves this database. Start one: `pgtrickle run`")
+        return Text("No sidecar serves this database. Start one with `pgtrickle run`.")
     numbers = ("busy workers", "queued", "behind", "poll", "slowest poll", "refreshes", "failures")
-    screen = FittingTable("sidecar", "since", *numbers, "in place", right=numbers)
+    spare = ("in place", "poll", "slowest poll", "queued")
+    screen = FittingTable("sidecar", "since", *numbers, "in place", right=numbers, spare=spare)
     for sidecar in serving:
         place = Text(f"{sidecar.host}, process {sidecar.process}")
         if not sidecar.is_alive:
@@ -216,7 +220,7 @@ def _waits(tables: Sequence[StreamTableStatus]) -> list[RenderableType]:
 def _waiting_line(reason: str, names: Sequence[str]) -> RenderableType:
     if reason.startswith(NO_SIDECAR):
         # it concerns the whole database
-        return Text(f"{reason[0].upper()}{reason[1:]}. Start one with `pgtrickle run`", style="yellow")
+        return Text(f"{reason[0].upper()}{reason[1:]}. Start one with `pgtrickle run`.", style="yellow")
     return Text.assemble(
         (", ".join(names) if len(names) <= 3 else f"{len(names)} stream tables", "bold"),
         f" {'is' if len(names) == 1 else 'are'} waiting: ",
@@ -232,6 +236,9 @@ def _notes(table: StreamTableStatus) -> list[RenderableType]:
         notes.append(_note(table, "repairs:", _repairs(table), "yellow"))
     if table.last_error and table.status is not Status.ACTIVE:
         notes.append(_note(table, "last error:", table.last_error, "red"))
+    if table.status is Status.SUSPENDED:
+        resume = f"`pgtrickle resume {shlex.quote(str(table.name))}` resumes it"
+        notes.append(_note(table, "suspended:", resume, ""))
     return notes
 
 

@@ -37,7 +37,7 @@ class SparkStart:
         if is_first:
             self.log.announce(
                 f"Warming up: Spark on {self.settings.spark_master} is starting."
-                " Refreshes that need no Spark are carried out meanwhile."
+                " Refreshes that need no Spark already run."
             )
         from pgtrickle.pipeline.session import open_spark
 
@@ -52,8 +52,8 @@ class SparkStart:
             self.is_ready = True
             why_jobs = spark.programs.why_jobs
             self.log.announce(
-                f"Ready after {time.monotonic() - self.began:.1f} s; small changes computed in place:"
-                f" {'yes' if why_jobs is None else f'no, because {why_jobs}'}."
+                f"Ready after {time.monotonic() - self.began:.1f} s. Small changes are computed"
+                f" {'in place' if why_jobs is None else f'as Spark jobs, because {why_jobs}'}."
             )
         return spark
 

@@ -54,8 +54,8 @@ def sql(
 ) -> None:
     """Run CREATE, ALTER, DROP or REFRESH STREAM TABLE statements.
 
-    A running sidecar carries out REFRESH. Without one, this command starts a Spark of its own; the options of
-    Spark are for that case.
+    A running sidecar does the REFRESH. Without one, this command starts its own Spark; the Spark options
+    apply only then.
     """
     if (statements is None) == (file is None):
         raise BadParameter("give either the statements or --file")

@@ -8,15 +8,11 @@ from typing import Annotated
 from typer import Option
 
 from pgtrickle.commands import status as command
-from pgtrickle.commands.list_databases import list_databases
-from pgtrickle.interfaces.cli import screens
 from pgtrickle.interfaces.cli.options import ConfigFile, Dsn, Interval, Json, Name, OneOrAll
 from pgtrickle.interfaces.cli.printing import output, print_json, warn
-from pgtrickle.model.settings import read_settings
+from pgtrickle.model.settings import Settings, read_settings
 
 Limit = Annotated[int, Option("--limit", "-n", min=1, metavar="N", help="How many refreshes to show.")]
-
-
 All = Annotated[
     bool,
     Option(
@@ -32,17 +28,28 @@ def list_stream_tables(
 ) -> None:
     """List the stream tables and their definitions."""
     if all_databases:
-        databases = list_databases(read_settings(os.environ, dsn=dsn or None, config=config), os.environ)
-        if json:
-            print_json(databases)
-        else:
-            output().print(screens.databases(databases))
+        _list_all(read_settings(os.environ, dsn=dsn or None, config=config), is_json=json)
         return
     tables = command.table_statuses(dsn)
     if json:
         print_json(tables)
         return
+    # imported here and below, because JSON needs no tables on a screen
+    from pgtrickle.interfaces.cli import screens
+
     output().print(screens.definitions(tables))
+
+
+def _list_all(settings: Settings, *, is_json: bool) -> None:
+    from pgtrickle.commands.list_databases import list_databases
+
+    databases = list_databases(settings, os.environ)
+    if is_json:
+        print_json(databases)
+        return
+    from pgtrickle.interfaces.cli import screens
+
+    output().print(screens.databases(databases))
 
 
 Watch = Annotated[bool, Option("--watch", "-w", help="Show it again and again, until Ctrl-C.")]
@@ -57,22 +64,23 @@ def status(
     """
     if watch:
         _watch_status(name, interval, dsn, json)
-        return
+    elif json:
+        print_json(command.table_statuses(dsn) if name is None else command.table_status(dsn, name))
+    else:
+        _print_status(name, dsn)
+
+
+def _print_status(name: str | None, dsn: str) -> None:
+    from pgtrickle.interfaces.cli import screens
+
     if name is None:
-        tables = command.table_statuses(dsn)
-        if json:
-            print_json(tables)
-            return
-        output().print(screens.statuses(tables))
-        return
-    table = command.table_status(dsn, name)
-    if json:
-        print_json(table)
-        return
-    output().print(screens.status(table))
+        output().print(screens.statuses(command.table_statuses(dsn)))
+    else:
+        output().print(screens.status(command.table_status(dsn, name)))
 
 
 def _watch_status(name: str | None, interval: float, dsn: str, json: bool) -> None:
+    from pgtrickle.interfaces.cli import screens
     from pgtrickle.interfaces.cli.watch import watch
 
     if name is None:
@@ -94,7 +102,9 @@ def history(name: Name, limit: Limit = 20, dsn: Dsn = "", json: Json = False) ->
     if json:
         print_json(refreshes)
         return
-    output().print(screens.history(refreshes))
+    from pgtrickle.interfaces.cli import screens
+
+    output().print(screens.history(name, refreshes))
 
 
 def sidecars(dsn: Dsn = "", json: Json = False) -> None:
@@ -104,6 +114,8 @@ def sidecars(dsn: Dsn = "", json: Json = False) -> None:
     if json:
         print_json(serving)
         return
+    from pgtrickle.interfaces.cli import screens
+
     output().print(screens.sidecars(serving))
 
 

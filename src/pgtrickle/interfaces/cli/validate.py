@@ -46,7 +46,7 @@ def show_validation(dsn: str, query: str, mode: str | None, name: str | None, js
 def _sentences(found: Validation) -> list[str]:
     because = f", because: {found.reason}" if found.reason else ""
     lines = [
-        f"Refresh mode: {found.effective_mode.value} (asked for: {found.asked_mode.value}){because}",
+        f"Refresh mode: {found.effective_mode.value} (requested: {found.asked_mode.value}){because}",
         f"Reads: {', '.join(found.sources) or 'no tables'}",
         *(["If all of them change, a refresh reads:"] if found.reads else []),
         *(f"  {read}" for read in found.reads),

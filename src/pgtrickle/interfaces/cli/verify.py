@@ -33,7 +33,7 @@ def verify(name: OneOrAll = None, dsn: Dsn = "", timeout: VerifyTimeout = 3600.0
     PostgreSQL evaluates each query at the moment that the stream table shows.
 
     A running sidecar does it, for the stream tables that you own. Without one, this command does it, and
-    starts a Spark of its own if changes are pending.
+    starts its own Spark if changes are pending.
     """
     settings = read_settings(os.environ, dsn=dsn)
     step = f"Comparing {name or 'every stream table'}"

@@ -108,7 +108,7 @@ def next_steps(command: str | None, environment: Path, directory: Path) -> str:
     if command is None:
         place = environment.relative_to(directory) if environment.is_relative_to(directory) else environment
         steps.insert(0, f". {shlex.quote(str(place))}/bin/activate")
-    return "\n".join(["", "Go on with a database of your own:", "", *(f"    {step}" for step in steps)])
+    return "\n".join(["", "Next, try it with your own database:", "", *(f"    {step}" for step in steps)])
 
 
 def _stop_on_signals(stop: threading.Event) -> threading.Event:

@@ -16,7 +16,7 @@ class AlertFeed:
         self._since: datetime | None = None
 
     def new_alerts(self, connection: Connection) -> list[Alert]:
-        """The alerts that nobody was told of yet, oldest first."""
+        """The alerts that have not been reported yet, oldest first."""
         is_first = self._since is None
         found = read_alerts(connection, self._since)
         new = [alert for alert in found if alert.alert_id not in self._known]

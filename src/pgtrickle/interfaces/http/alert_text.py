@@ -9,7 +9,7 @@ from pgtrickle.commands.alerts import Alert
 from pgtrickle.interfaces.http.table_row import time_text
 
 _FROM_HISTORY: Final = "refresh_completed"
-"""The only event that comes from the history; all others were told to every role that listens."""
+"""The only event that comes from the history; all others were sent to every role that listens."""
 
 
 def alert_values(alert: Alert, *, with_errors: bool) -> dict[str, Any]:

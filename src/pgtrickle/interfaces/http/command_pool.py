@@ -29,7 +29,9 @@ class CommandPool:
     async def run(self, command: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a command and return its result; raise if too many wait, or if it takes too long."""
         if self._pending >= MOST_WAITING:
-            raise ServerBusy(f"{self._pending} commands run or wait already", hint="try again in a moment")
+            raise ServerBusy(
+                f"{self._pending} commands are already running or waiting", hint="try again in a moment"
+            )
         loop = asyncio.get_running_loop()
         self._pending += 1
         running = loop.run_in_executor(self._threads, lambda: command(*args, **kwargs))

@@ -109,7 +109,7 @@ class EventHub:
         """A listener that first gets the events after `last_id`, or learns that it has lost some."""
         if len(self._listeners) >= MOST_LISTENERS:
             raise ServerBusy(
-                f"{MOST_LISTENERS} clients listen already", hint="close some pages, or try again later"
+                f"{MOST_LISTENERS} clients are already listening", hint="close some pages, or try again later"
             )
         listener = Listener(tables, self.position())
         if last_id:

@@ -84,7 +84,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def unexpected_error(method: str, path: str, error: BaseException) -> PgTrickleError:
-    """What a client is told of an error that nobody expected. The log has its place in the code."""
+    """What a client sees of an unexpected error. The log has its place in the code."""
     # as a literal: a path may have line breaks
     LOG.error("%s %r failed", method, path, exc_info=error)
     return PgTrickleError(

@@ -46,7 +46,7 @@ class RefreshFeed:
         return True
 
     def new_refreshes(self, connection: Connection) -> list[PastRefresh]:
-        """The refreshes that nobody was told of yet, oldest first."""
+        """The refreshes that have not been reported yet, oldest first."""
         found = read_refreshes(connection, limit=MOST_NEW, after=self._last - OVERLAP)
         new = []
         for past in reversed(found):

@@ -1,4 +1,4 @@
-"""Sessions of browsers: whoever has shown the token gets a cookie, which does not contain it."""
+"""Browser sessions: a browser that sends the token gets a cookie, which does not contain it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _IN_WORDS: Final = {
     "suspended": ("is suspended", "are suspended"),
     "late": ("is late", "are late"),
     "waiting": ("waits", "wait"),
-    "initialising": ("is being loaded", "are being loaded"),
+    "initializing": ("is being loaded", "are being loaded"),
 }
 
 

@@ -204,7 +204,7 @@ class WrongState(CommandRefused):
 
 
 class Cancelled(CommandRefused):
-    """PostgreSQL cancelled a statement.
+    """PostgreSQL canceled a statement.
 
     Cause: `statement_timeout`, or somebody called `pg_cancel_backend`.
     Remedy: try again, with a longer timeout if the statement needs one.

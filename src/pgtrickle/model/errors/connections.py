@@ -69,7 +69,7 @@ class TooFewConnections(BadSetting):
 class UnsuitableSetting(PgTrickleError):
     """A setting of PostgreSQL that pgtrickle cannot change makes its work impossible or wrong.
 
-    Cause: for example an encoding that cannot become UTF-8, or `session_replication_role = replica`.
+    Cause: for example an encoding that cannot be converted to UTF-8, or `session_replication_role = replica`.
     Remedy: change the setting that the message names.
     """
 

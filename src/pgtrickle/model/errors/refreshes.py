@@ -52,7 +52,7 @@ class Abandoned(PgTrickleError):
 
 
 class RefreshTimedOut(PgTrickleError):
-    """A refresh exceeded its refresh_timeout and was cancelled and rolled back.
+    """A refresh exceeded its refresh_timeout and was canceled and rolled back.
 
     Cause: a query that takes long, a lock, or an endless recursion.
     Remedy: make the query faster, or raise `refresh_timeout`.
@@ -62,7 +62,7 @@ class RefreshTimedOut(PgTrickleError):
 
 
 class PreviewTimedOut(PgTrickleError):
-    """A preview exceeded its limit and was cancelled.
+    """A preview exceeded its limit and was canceled.
 
     Cause: the refresh that it tries out takes longer than the limit.
     Remedy: allow more with `pgtrickle preview --timeout`; meanwhile, the stream table is not refreshed.
@@ -72,7 +72,7 @@ class PreviewTimedOut(PgTrickleError):
 
 
 class VerifyTimedOut(PgTrickleError):
-    """A comparison exceeded its limit and was cancelled. It is unknown whether the rows are correct.
+    """A comparison exceeded its limit and was canceled. It is unknown whether the rows are correct.
 
     Cause: evaluating the query in PostgreSQL takes longer than the limit.
     Remedy: allow more with `pgtrickle verify --timeout`.

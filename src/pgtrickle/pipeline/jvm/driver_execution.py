@@ -169,7 +169,7 @@ class DriverExecution:
             yield context
         except (PySparkException, GatewayError) as failure:
             if context.isInterrupted():
-                raise SparkFailed("a delta program was cancelled") from failure
+                raise SparkFailed("a delta program was canceled") from failure
             raise
         finally:
             del self._running[number]

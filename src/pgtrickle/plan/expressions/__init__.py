@@ -1,4 +1,4 @@
-"""Scalar expressions: how they are parsed and written, and what can be told from their text."""
+"""Scalar expressions: how they are parsed and written, and what their text shows."""
 
 from pgtrickle.plan.expressions.expression import (
     Expression,

@@ -1,4 +1,4 @@
-"""Groups at the top that only PostgreSQL can evaluate: the touched ones are evaluated anew."""
+"""Groups at the top that only PostgreSQL can evaluate: the affected ones are evaluated again."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Replaced(Shape):
 
     @property
     def description(self) -> str:
-        return "touched groups evaluated anew by PostgreSQL"
+        return "affected groups evaluated again by PostgreSQL"
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
         bound, reads = bind(self.operator, changed)

@@ -77,7 +77,7 @@ def required_action(member: CompiledTable, windows: list[SourceWindow]) -> tuple
             )
     rows = sum(window.rows for window in windows)
     moved = ", and the clock moved" if compilation.compiled.clocked else ""
-    return Action.DIFFERENTIAL, f"{rows:,} change rows{moved}"
+    return Action.DIFFERENTIAL, f"{rows:,} change {'row' if rows == 1 else 'rows'}{moved}"
 
 
 def _cheaper_step(engine: Engine, session: Session, step: Step) -> Step:

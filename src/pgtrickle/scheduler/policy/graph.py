@@ -115,7 +115,7 @@ def _dependency_order(
     except CycleError as error:
         circle = " → ".join(str(known[table].name) for table in error.args[1])
         raise CyclicStreamTables(
-            f"stream tables read one another in a circle: {circle}",
+            f"stream tables read one another in a cycle: {circle}",
             hint="change the query of one of them so that it no longer reads the others",
         ) from error
 

@@ -26,7 +26,7 @@ def compare(engine: Engine, table: StreamTable, graph: Graph, seconds: float | N
     Pending changes are applied first, in the same transaction, so that both sides come from one snapshot
     despite concurrent writes. `Diverged` carries the rows that differ. They are stored as evidence, and the
     next refresh loads the table again, unless its `on_divergence` is `stop`. A comparison that takes longer
-    than `seconds` is cancelled and raises `VerifyTimedOut`; None is no limit.
+    than `seconds` is canceled and raises `VerifyTimedOut`; None is no limit.
     """
     (group,) = groups((table.id,), graph)
     try:

@@ -1,4 +1,4 @@
-"""Outages of the database: each is told once when it begins and once when it is over."""
+"""Outages of the database: each is reported once when it begins and once when it is over."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Outage:
         return True
 
     def end(self, clock: float) -> float | None:
-        """The connection works; the seconds that the outage lasted, if that is to be told now."""
+        """The connection works; the seconds that the outage lasted, if it is time to report them."""
         if self._began_at is None:
             return None
         if self._connected_at is None:

@@ -105,7 +105,7 @@ def refresh_unit(
         results = _results(engine, unit, initiated_by, queued_at)
         for result in results:
             if isinstance(result, Failure) and engine.is_abandoned:
-                # it failed because it was cancelled, which is not the table's fault
+                # it failed because it was canceled, which is not the table's fault
                 continue
             if isinstance(result, Failure):
                 with engine.connection() as connection:

@@ -2,7 +2,7 @@
 -- Every role of a database can listen, so an alert never holds a value from a row or the text of an error.
 
 -- emit_alert: keep the alert for those who poll, and notify both channels, unless it is about a stream table in pooler
--- compatibility mode. `pgt_id` in `facts` names the stream table; its name is added. The history already tells of
+-- compatibility mode. `pgt_id` in `facts` names the stream table; its name is added. The history already records
 -- completed refreshes, so those are not kept again. Only the sidecar's role can call it.
 create or replace function pgtrickle_internal.emit_alert(event text, facts jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

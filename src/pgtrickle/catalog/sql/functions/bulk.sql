@@ -119,7 +119,7 @@ begin
             raise exception '%', pg_catalog.format('nothing was created: %s', place) using
                 errcode = 'undefined_table',
                 hint = 'Every table that a query reads must exist or be defined in the same call, and definitions must '
-                    'not read one another in a circle.';
+                    'not read one another in a cycle.';
         end if;
         waiting := later;
         place := null;
@@ -146,7 +146,8 @@ $$;
 comment on function pgtrickle.bulk_create(jsonb) is
     E'Create several stream tables, or none of them if one cannot be created. They may read one another, in any order. '
     'Returns an array with the name, status and pgt_id of each. Call it with SELECT. Needs the same rights as '
-    'create_stream_table.\n'
+    'create_stream_table. It is one transaction, which holds more than ten locks for each stream table: for more than '
+    'about 300 with the default of max_locks_per_transaction, call it several times.\n'
     '\ndefinitions: An array of objects. Each has a name and a query, and may have any option of create_stream_table '
     'under its name: [{"name": "sales", "query": "select ...", "schedule": "1m"}].';
 

@@ -23,7 +23,7 @@ begin
         execute pg_catalog.format('create temporary view %I as ', view_name) || query;
     exception
         when invalid_cursor_definition then
-            raise exception 'the query is not one SELECT' using
+            raise exception 'the query is not a single SELECT' using
                 errcode = 'syntax_error', hint = 'Give one SELECT and nothing else.';
         when insufficient_privilege then
             get stacked diagnostics said = message_text, advice = pg_exception_hint;

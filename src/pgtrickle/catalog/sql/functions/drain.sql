@@ -213,6 +213,7 @@ begin
     end if;
     raise exception '%', format('%s cannot be refreshed now: %s',
             pgtrickle_internal.shown_name(id), pgtrickle.waits_for(id)) using
-        errcode = 'TS006', hint = 'To let it be refreshed again, run select pgtrickle.ungate_source(source).';
+        errcode = 'TS006', hint = format('To let it be refreshed again, run select pgtrickle.ungate_source(%L).',
+            split_part(pgtrickle_internal.gate_before(id), ' has been gated since ', 1));
 end
 $$;

@@ -66,7 +66,7 @@ as $$
     from pgtrickle_internal.change_columns(relation_id) c
 $$;
 
--- open_feed: begin to keep the changes of a stream table, or begin anew. Earlier points are no longer kept. Runs as the
+-- open_feed: begin to keep the changes of a stream table, or begin again. Earlier points are no longer kept. Runs as the
 -- sidecar's role, in a transaction that has locked the row of the stream table.
 create or replace function pgtrickle_internal.open_feed(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -124,7 +124,7 @@ begin
 end
 $$;
 
--- record_reset: record that a refresh replaced the content of a stream table. Its feed is opened anew if the columns or
+-- record_reset: record that a refresh replaced the content of a stream table. Its feed is opened again if the columns or
 -- the table itself were replaced.
 create or replace function pgtrickle_internal.record_reset(id bigint, refreshed_at timestamptz, reason text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

@@ -98,7 +98,7 @@ grant execute on function
     pgtrickle_internal.may_drain, pgtrickle_internal.check_may_drain, pgtrickle_internal.check_not_copy, pgtrickle_internal.is_guarded,
     pgtrickle_internal.bound_relation, pgtrickle_internal.named_relation, pgtrickle_internal.shown_name, pgtrickle_internal.own_guard, pgtrickle_internal.restore_guard,
     pgtrickle_internal.has_moved, pgtrickle_internal.timeline, pgtrickle_internal.system_identifier, pgtrickle_internal.present_identity,
-    pgtrickle_internal.snapshot_time, pgtrickle_internal.missing_grants, pgtrickle_internal.missing_room,
+    pgtrickle_internal.snapshot_time, pgtrickle_internal.missing_grants, pgtrickle_internal.missing_room, pgtrickle_internal.trial_schema,
     pgtrickle_internal.relations_of, pgtrickle_internal.rules_of, pgtrickle_internal.is_invoker,
     pgtrickle_internal.may_select, pgtrickle_internal.copy_of, pgtrickle_internal.is_served, pgtrickle_internal.sidecar_seen,
     pgtrickle_internal.definition_text, pgtrickle_internal.definition_changes, pgtrickle_internal.stored_changes,

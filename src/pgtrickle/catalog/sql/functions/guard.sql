@@ -10,7 +10,7 @@ begin
     then
         return null;
     end if;
-    raise exception '%', format('%I.%I is a stream table and cannot be written directly',
+    raise exception '%', format('%I.%I is a stream table and cannot be written to directly',
             tg_table_schema, tg_table_name) using
         errcode = 'object_not_in_prerequisite_state',
         hint = 'Change its sources; the next refresh applies the change here.';

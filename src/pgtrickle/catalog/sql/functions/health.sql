@@ -76,8 +76,8 @@ as $$
         pgtrickle_internal.finding('WARN', l.reload, 'waiting to be loaded again', 'no stream table waits to be loaded again') f
     union all
     select 'buffer_growth', f.* from lists l,
-        pgtrickle_internal.finding('WARN', l.lagging, 'more than 10000 pending changes',
-            'no stream table has more than 10000 pending changes') f
+        pgtrickle_internal.finding('WARN', l.lagging, 'more than 10,000 pending changes',
+            'no stream table has more than 10,000 pending changes') f
     union all
     select 'capture', f.*
     from (select coalesce(array_agg(format('%s (%s)', c.source_table, c.alert) order by c.source_table), '{}')

@@ -221,8 +221,10 @@ as $$
                 and c.relnamespace = (select n.oid from pg_namespace n where n.nspname = 'pgtrickle_changes')) as bytes
         from (select distinct p.source from counts p) s
     )
-    select format('%I.%I', tn.nspname, t.relname), format('%I.%I', cn.nspname, c.relname), p.source, d.cdc_mode,
-        p.pending_rows, z.bytes
+    -- a stream table or a source that was dropped keeps its last name
+    select format('%I.%I', coalesce(tn.nspname, s.pgt_schema), coalesce(t.relname, s.pgt_name)),
+        format('%I.%I', coalesce(cn.nspname, d.source_schema), coalesce(c.relname, d.source_name)), p.source,
+        d.cdc_mode, p.pending_rows, z.bytes
     from counts p
     join pgtrickle.pgt_stream_tables s on s.pgt_id = p.pgt_id
     join pgtrickle.pgt_dependencies d on d.pgt_id = p.pgt_id and d.source_relid = p.source

@@ -55,3 +55,20 @@ as $$
     where d.datname = current_database() and not has_database_privilege(current_user, d.oid, 'TEMPORARY')
     order by 1
 $$;
+
+-- trial_schema: the schema in which a query without a name is tried. It is the first of these in which the caller may
+-- create stream tables, or any other such schema; if there is none, the first of these, whose grants are then missing.
+create or replace function pgtrickle_internal.trial_schema(path name[]) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce((
+        select n.nspname
+        from pg_namespace n
+        where has_schema_privilege(n.oid, 'CREATE') and has_schema_privilege(n.oid, 'USAGE')
+            and has_schema_privilege(pgtrickle.sidecar_role(), n.oid, 'USAGE')
+            and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+            and n.nspname not in ('pgtrickle', 'pgtrickle_internal', 'pgtrickle_changes', 'pgtrickle_state')
+        order by array_position(path, n.nspname), n.nspname
+        limit 1), path[1])::text
+    where cardinality(path) > 0
+$$;

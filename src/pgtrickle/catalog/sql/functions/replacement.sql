@@ -133,7 +133,7 @@ as $$
     from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = replacement
 $$;
 
--- lock_soon: lock a relation against everybody else until the transaction ends. Whoever comes to read it queues behind
+-- lock_soon: lock a relation against everybody else until the transaction ends. Later readers queue behind
 -- a lock that is waited for, so each attempt waits for a moment only; all of them take at most a minute, or as long as
 -- lock_timeout says.
 create or replace function pgtrickle_internal.lock_soon(relation_id oid) returns void

@@ -84,7 +84,7 @@ comment on function pgtrickle.worker_allocation_status() is
 create or replace function pgtrickle_internal.waits_for_spark() returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select format('the sidecar waits for Spark: %s', min(i.vitals ->> 'waits_for_spark'))
+    select format('the sidecar is waiting for Spark: %s', min(i.vitals ->> 'waits_for_spark'))
     from pgtrickle.server_worker_inventory i where i.is_alive and i.is_here
     having bool_and(i.vitals ->> 'waits_for_spark' is not null)
 $$;

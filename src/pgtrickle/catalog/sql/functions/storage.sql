@@ -6,14 +6,17 @@ language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     namespace oid := (select oid from pg_namespace where nspname = schema_name);
+    advice text := 'Choose another name.';
 begin
     perform pgtrickle_internal.check_schema(schema_name);
     if exists (select from pg_class where relname = table_name and relnamespace = namespace)
         or exists (select from pg_type where typname = table_name and typnamespace = namespace)
     then
+        if pgtrickle_internal.find_stream_table(format('%I.%I', schema_name, table_name)) is not null then
+            advice := advice || ' To change this stream table, use pgtrickle.create_or_replace_stream_table.';
+        end if;
         raise exception '%', format('%I.%I already exists', schema_name, table_name) using
-            errcode = 'duplicate_table',
-            hint = 'Choose another name. To change a stream table, use pgtrickle.create_or_replace_stream_table.';
+            errcode = 'duplicate_table', hint = advice;
     end if;
     perform pgtrickle_internal.check_schema_rights(schema_name);
 end
@@ -24,12 +27,15 @@ create or replace function pgtrickle_internal.check_schema(schema_name text) ret
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
-    if not exists (select from pg_namespace where nspname = schema_name)
-        or schema_name in ('pgtrickle', 'pgtrickle_internal', 'pgtrickle_changes', 'pgtrickle_state')
+    if not exists (select from pg_namespace where nspname = schema_name) then
+        raise exception '%', format('schema %I does not exist', schema_name) using
+            errcode = 'invalid_schema_name', hint = 'Create it first, or correct the name.';
+    end if;
+    if schema_name in ('pgtrickle', 'pgtrickle_internal', 'pgtrickle_changes', 'pgtrickle_state')
         or schema_name ~ '^pg_'
     then
         raise exception '%', format('cannot create a stream table in schema %I', schema_name) using
-            errcode = 'invalid_schema_name', hint = 'Name an existing schema that belongs to neither PostgreSQL nor pgtrickle.';
+            errcode = 'invalid_schema_name', hint = 'This schema is reserved. Use another one.';
     end if;
 end
 $$;

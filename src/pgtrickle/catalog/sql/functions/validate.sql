@@ -117,6 +117,7 @@ create or replace function pgtrickle.validate_query(query text) returns table (c
 language plpgsql
 as $$
 declare
+    room text := pgtrickle_internal.trial_schema(pg_catalog.current_schemas(false));
     query_view oid;
     known record;
     grants text[];
@@ -135,7 +136,7 @@ begin
             select g from pgtrickle_internal.missing_grants(query_view,
                 pg_catalog.quote_ident(current_user)::pg_catalog.regrole::pg_catalog.oid) g
             union
-            select g from pgtrickle_internal.missing_room(pg_catalog.current_schema()::text) g);
+            select g from pgtrickle_internal.missing_room(room) g);
         found := coalesce((
             select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(f.name, f.result, f.severity) order by f.place, f.name, f.result)
             from (
@@ -148,9 +149,9 @@ begin
                 union all
                 select 10004, 'missing_grant', g, 'ERROR' from pg_catalog.unnest(grants) g
             ) f(place, name, result, severity)), '[]');
-        if pg_catalog.current_schema() is not null then
+        if room is not null then
             perform pg_catalog.set_config('client_min_messages', 'warning', true);
-            perform pgtrickle.create_stream_table(pg_catalog.format('%I.%I', pg_catalog.current_schema(), 'pgtrickle_'
+            perform pgtrickle.create_stream_table(pg_catalog.format('%I.%I', room, 'pgtrickle_'
                 || pg_catalog.replace(pg_catalog.gen_random_uuid()::text, '-', '')), query, schedule => null);
         end if;
         raise exception using errcode = 'PT001';

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-State = Literal["fresh", "late", "failing", "suspended", "initialising", "waiting"]
+State = Literal["fresh", "late", "failing", "suspended", "initializing", "waiting"]
 Cells = list[str | None]
 
 

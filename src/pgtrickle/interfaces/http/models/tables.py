@@ -67,7 +67,7 @@ class Counts(Model):
     late: int
     failing: int
     suspended: int
-    initialising: int
+    initializing: int
     waiting: int
 
 

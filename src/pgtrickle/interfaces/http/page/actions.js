@@ -19,7 +19,7 @@ export function pause(table) {
   return withToken(async () => {
     const isSure = await confirm({
       title: `Pause ${table.name}?`,
-      text: "It keeps its rows and stays readable, but follows its sources no longer until you resume it. Changes are kept meanwhile, so nothing is lost.",
+      text: "It keeps its rows and stays readable, but does not follow its sources until you resume it. Changes are still captured, so nothing is lost.",
       action: "Pause",
     });
     if (isSure) await attempt(() => post(tablePath(table.name, "/pause")));
@@ -29,7 +29,7 @@ export function pause(table) {
 export function resume(table) {
   return withToken(() => attempt(async () => {
     await post(tablePath(table.name, "/resume"));
-    toast(`${table.name} is refreshed again.`);
+    toast(`${table.name} was resumed.`);
   }));
 }
 
@@ -45,7 +45,7 @@ export function repair(table) {
   return withToken(async () => {
     const isSure = await confirm({
       title: `Repair ${table.name}?`,
-      text: "Its triggers and buffers are checked and it is loaded again. It stays readable meanwhile.",
+      text: "Its triggers and buffers are checked and it is loaded again. It stays readable during the load.",
       action: "Repair",
     });
     if (isSure) await attempt(async () => {

@@ -15,7 +15,9 @@ export function sparkline(recent) {
   if (recent.length === 0) return box;
   const largest = Math.max(...recent.map(([ms]) => ms), 1);
   const step = recent.length > 1 ? (width - 6) / (recent.length - 1) : 0;
-  const points = recent.map(([ms], index) => [3 + index * step, height - 3 - (ms / largest) * (height - 6)]);
+  // the newest is always at the right
+  const left = recent.length > 1 ? 3 : width - 3;
+  const points = recent.map(([ms], index) => [left + index * step, height - 3 - (ms / largest) * (height - 6)]);
   box.append(svg("path", { d: points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("") }));
   recent.forEach(([, action], index) => {
     if (action === "F") box.append(svg("circle", { cx: points[index][0], cy: points[index][1], r: 2, class: "full" }));

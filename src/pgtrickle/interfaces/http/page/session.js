@@ -67,7 +67,7 @@ export function askForToken() {
     const dialog = h("dialog", { "aria-labelledby": "sign-in" },
       h("form", { onsubmit: submit },
         h("h2", { id: "sign-in" }, "Sign in"),
-        h("p", { class: "soft" }, "Rows and changes need the token of this sidecar. `pgtrickle run --http` says where it is when it starts."),
+        h("p", { class: "soft" }, "Rows and changes need the token of this sidecar. ", h("code", { class: "nowrap" }, "pgtrickle run --http"), " prints where it is."),
         h("label", { class: "field" }, h("span", {}, "Token"), field),
         place,
         h("div", { class: "actions" },

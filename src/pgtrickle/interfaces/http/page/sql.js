@@ -7,25 +7,27 @@ const WORDS = new Set(("all and any as asc between by case cast cross current da
   + "offset on only or order outer over partition preceding range recursive right rollup row rows select sets similar some then time timestamp "
   + "to true union unbounded using values when where window with within").split(" "));
 const TOKENS = /(--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|('(?:[^']|'')*(?:'|$)|\$(\w*)\$[\s\S]*?(?:\$\3\$|$))|("(?:[^"]|"")*(?:"|$))|(\b\d+(?:\.\d+)?\b)|([A-Za-z_]\w*)/g;
+const DOTTED = /^(?:\w+|"[^"]*")(?:\.(?:\w+|"[^"]*"))*/;
 
-/** The text as elements with classes; the token at `mistake` (an offset) is underlined. */
+/** The text as elements with classes; the token at `mistake` (an offset) is underlined, a dotted name as a whole. */
 export function coloured(text, mistake = null) {
+  const wrong = mistake === null ? null : { start: mistake, end: mistake + (text.slice(mistake).match(DOTTED)?.[0].length ?? 1) };
   const parts = [];
   let end = 0;
   for (const match of text.matchAll(TOKENS)) {
-    push(parts, text.slice(end, match.index), null, end, mistake);
+    push(parts, text.slice(end, match.index), null, end, wrong);
     const [token, comment, string, , , number, word] = match;
     const kind = comment ? "comment" : string ? "string" : number ? "numeral" : word && WORDS.has(word.toLowerCase()) ? "keyword" : null;
-    push(parts, token, kind, match.index, mistake);
+    push(parts, token, kind, match.index, wrong);
     end = match.index + token.length;
   }
-  push(parts, text.slice(end), null, end, mistake);
+  push(parts, text.slice(end), null, end, wrong);
   return parts;
 }
 
-function push(parts, text, kind, start, mistake) {
+function push(parts, text, kind, start, wrong) {
   if (!text) return;
-  const isWrong = mistake !== null && mistake >= start && mistake < start + text.length;
+  const isWrong = wrong !== null && wrong.start < start + text.length && wrong.end > start;
   const names = [kind, isWrong ? "mistake" : null].filter(Boolean).join(" ");
   parts.push(names ? h("span", { class: names }, text) : text);
 }

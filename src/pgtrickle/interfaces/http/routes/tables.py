@@ -81,7 +81,7 @@ def router(context: Context) -> APIRouter:
 
 
 async def _plan(context: Context, name: str) -> tuple[str | None, str | None]:
-    """How a stream table is maintained, or why that cannot be told."""
+    """How a stream table is maintained, or why that is unknown."""
     if context.engine is None:
         return None, None
     from pgtrickle.commands.explain import explain

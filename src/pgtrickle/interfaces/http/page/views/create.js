@@ -9,8 +9,8 @@ import { sqlEditor } from "../sql.js";
 import { panel } from "./table.js";
 
 const PAUSE_MS = 500;
-const MODES = [["AUTO", "Automatic"], ["DIFFERENTIAL", "Incremental or refuse"], ["FULL", "Recompute"]];
-const TIERS = [["hot", "Hot: its interval"], ["warm", "Warm: 2 × interval"], ["cold", "Cold: 10 × interval"], ["frozen", "Frozen: on request"]];
+const MODES = [["AUTO", "Automatic"], ["DIFFERENTIAL", "Differential only"], ["FULL", "Full"]];
+const TIERS = [["hot", "Hot: 1 × interval"], ["warm", "Warm: 2 × interval"], ["cold", "Cold: 10 × interval"], ["frozen", "Frozen: on request"]];
 
 export function createView(view, signal) {
   document.title = "Create · pgtrickle";
@@ -43,11 +43,11 @@ function editor(view, signal, start, isNew) {
     h("div", { class: "editor-page" },
       h("div", { class: "stack" },
         h("div", { class: "form-row" },
-          field("Name", nameField, "with a schema or without"),
+          field("Name", nameField, "with or without a schema"),
           field("Schedule", scheduleField, "500ms, 1s, 5m, a cron expression, calculated, manual")),
         query.element,
         h("div", { class: "form-row" }, field("Mode", modeField), field("Tier", tierField),
-          field("Keep changes", keepField, "off, 1d, 7d 50000 rows: for readers that follow it")),
+          field("Keep changes", keepField, "off, 1d, or 7d 50000 rows")),
         h("div", { class: "actions" }, save, h("a", { class: "button", href: isNew ? "#/" : `#/tables/${encodeURIComponent(start.name)}` }, "Cancel"))),
       checks));
 
@@ -129,11 +129,11 @@ function verdict(found) {
   const isFull = found.effective_mode === "FULL";
   return [
     h("section", { class: `notice ${isFull ? "late" : ""}` },
-      h("p", {}, "Refreshed ", h("span", { class: "mode" }, found.effective_mode)),
+      h("p", {}, "Refresh mode: ", h("span", { class: "mode" }, found.effective_mode)),
       found.reason ? h("p", { class: "soft" }, sentence(found.reason)) : null,
       found.reads.length ? h("details", {}, h("summary", { class: "soft" }, "What a refresh reads"), h("ul", { class: "reads" }, found.reads.map((read) => h("li", { class: "mono" }, read)))) : null),
     found.missing_grants.length
-      ? h("section", { class: "notice failing" }, h("strong", {}, "Rights are missing."), h("p", { class: "soft" }, "Have an administrator run:"), found.missing_grants.map((statement) => copyable(statement)))
+      ? h("section", { class: "notice failing" }, h("strong", {}, "Privileges are missing."), h("p", { class: "soft" }, "Ask an administrator to run:"), found.missing_grants.map((statement) => copyable(statement)))
       : null,
     found.missing_indexes.length
       ? h("section", { class: "notice late" }, h("strong", {}, "An index would make refreshes cheaper."), found.missing_indexes.map((statement) => copyable(statement)))
@@ -150,7 +150,7 @@ function consequences(validation, options, hasNewQuery) {
     items.push(`It is created, loaded, and refreshed ${options.schedule === "manual" ? "only on request" : `on the schedule ${options.schedule}`}, ${validation.effective_mode === "FULL" ? "by computing everything again" : "incrementally"}.`);
     items.push(`Changes of ${validation.sources.join(", ")} are captured by triggers from now on.`);
   } else {
-    if (hasNewQuery) items.push("It gets the new query and is loaded again. It stays readable meanwhile.");
+    if (hasNewQuery) items.push("It gets the new query and is loaded again. It stays readable during the load.");
     items.push(`Its schedule is ${options.schedule}, its mode ${options.refresh_mode}, its tier ${options.tier}.`);
   }
   return items;

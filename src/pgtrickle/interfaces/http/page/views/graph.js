@@ -64,9 +64,9 @@ export async function graphView(view, signal, focusOn) {
     drawn = { nodes, edges, shown, shownAs: shown.shownAs };
     size = { width: placed.width, height: placed.height };
     page.querySelector(".empty")?.remove();
-    if (shown.nodes.length === 0) page.append(h("div", { class: "empty" }, h("h2", {}, "There is nothing to show yet."), h("a", { class: "button primary", href: "#/create" }, "Create a stream table")));
+    if (shown.nodes.length === 0) page.append(h("div", { class: "empty" }, h("h2", {}, "There are no stream tables yet."), h("a", { class: "button primary", href: "#/create" }, "Create a stream table")));
     closeAll.hidden = open.size === 0;
-    put(hint, isLarge ? "One card for each schema. Click a card to open it." : "Click to focus, double-click to open.");
+    put(hint, shown.nodes.length === 0 ? "" : isLarge ? "One card for each schema. Click a card to open it." : "Click to focus, double-click to open.");
     dim();
   }
 
@@ -140,7 +140,9 @@ function card(node, place) {
     svg("rect", { class: "edge-colour", width: 4, height: NODE.height, rx: 2 }), above, under);
   element.update = (table) => {
     const state = node.isCluster ? worstState(node) : table?.state ?? node.state ?? "";
-    element.setAttribute("class", `node ${node.kind === "stream_table" ? state : node.kind}`);
+    // what the focus and the search have set stays
+    const kept = ["dimmed", "focused"].filter((name) => element.classList.contains(name));
+    element.setAttribute("class", ["node", node.kind === "stream_table" ? state : node.kind, ...kept].join(" "));
     put(title, node.isCluster ? `${node.schema}: ${count(node.members.length)}` : node.name);
     put(above, shortened(node.isCluster ? node.schema : lastPart(node.name), 22));
     put(under, node.isCluster ? clusterText(node) : node.kind === "stream_table" ? stateText(table ?? node) : shortened(`${node.schema} · ${(node.relation_kind ?? "table").replaceAll("_", " ")}`, 28));

@@ -192,7 +192,7 @@ function trouble(table) {
 function freshness(table) {
   if (!table.is_populated) return h("span", { class: "faint" }, "not loaded yet");
   const age = table.staleness_seconds;
-  const text = age ? `${seconds(age)} behind` : "up to date";
+  const text = age ? `${seconds(age).split(" ").slice(0, 2).join(" ")} behind` : "up to date";
   return h("span", { class: "freshness", title: `schedule: ${table.schedule}, tier: ${table.tier}` }, text, h("span", { class: "faint" }, ` · ${table.schedule}`));
 }
 
@@ -217,7 +217,7 @@ function complaint(table) {
     case "suspended":
       return table.consecutive_errors ? `is suspended after ${counted(table.consecutive_errors, "failure")}${table.error ? `: ${cause(table)}` : "."}` : "is paused.";
     case "late": return `is ${seconds(table.staleness_seconds)} behind its sources.`;
-    case "waiting": return `waits: ${table.waits}.`;
+    case "waiting": return `is waiting: ${table.waits}.`;
     default: return "is being loaded.";
   }
 }

@@ -16,8 +16,8 @@ export async function sidecarsView(view, signal) {
   const caches = h("tbody", {});
   put(view, h("div", { class: "stack" },
     sidecars,
-    h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Checks")), h("table", { class: "plain" }, health)),
-    h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Compiled queries"), h("button", { onclick: () => clear(load) }, "Clear caches")), h("table", { class: "plain" }, caches))));
+    h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Checks")), h("table", { class: "plain cards" }, health)),
+    h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Compiled queries"), h("button", { onclick: () => clear(load) }, "Clear caches")), h("table", { class: "plain cards" }, caches))));
   const load = async () => {
     const [running, checks, cached] = await Promise.all([get("/sidecars", { signal }), get("/health", { signal }), get("/caches", { signal })]);
     put(sidecars, running.length ? running.map(sidecar) : h("div", { class: "notice late" }, "No sidecar serves this database."));

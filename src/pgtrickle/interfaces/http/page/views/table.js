@@ -39,6 +39,8 @@ export async function tableView(view, signal, name, tab = "overview") {
     details = await get(tablePath(name), { signal });
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
+    // the link below is the list that the hint speaks of
+    if (error.code === "PGT-S002") error.hint = error.hint?.match(/^Did you mean [^?]*\?/)?.[0] ?? null;
     put(view, problemNotice(error), h("p", { class: "empty" }, h("a", { href: "#/" }, "All stream tables")));
     return;
   }
@@ -63,7 +65,7 @@ function header(table, details) {
       h("div", { class: "actions" },
         h("button", { class: isSuspended ? null : "primary", onclick: () => refresh(table), disabled: isSuspended }, "Refresh"),
         isSuspended
-          ? h("button", { class: "primary", onclick: () => resume(table) }, "Resume")
+          ? h("button", { onclick: () => resume(table) }, "Resume")
           : h("button", { onclick: () => pause(table) }, "Pause"),
         h("button", { onclick: () => verify(table) }, "Verify"),
         h("a", { class: "button", href: `#/edit/${encodeURIComponent(table.name)}` }, "Edit"),
@@ -92,7 +94,7 @@ function trouble(table, details) {
     error ? h("p", { class: "mono" }, error) : null,
     needsSignIn ? h("p", { class: "soft" }, "Sign in to see the error.") : null,
     details?.hint ? h("p", { class: "soft" }, sentence(details.hint)) : null,
-    table.retry_at && table.state === "failing" ? h("p", { class: "soft" }, "It is tried again by itself.") : null,
+    table.retry_at && table.state === "failing" ? h("p", { class: "soft" }, "It will be retried automatically.") : null,
     h("div", { class: "actions" },
       table.state === "suspended" ? h("button", { class: "primary", onclick: () => resume(table) }, "Resume") : null,
       table.consecutive_errors ? h("button", { onclick: () => repair(table) }, "Repair") : null));

@@ -27,8 +27,8 @@ export function planTab(body, signal, details) {
 
 // what a delta rule needs, for each kind that `explain` names
 const KINDS = {
-  linear: "a change passes through by itself",
-  bilinear: "a change of one side meets the rows of the other side that it matches",
+  linear: "a change of its input is a change of its output",
+  bilinear: "a change on one side is joined with the matching rows of the other side",
   keyed: "the groups or keys that changed are computed again",
 };
 
