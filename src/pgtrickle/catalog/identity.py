@@ -31,6 +31,7 @@ MIGRATIONS: Final = (
     "0021_alerts.sql",
     "0023_feeds.sql",
     "0024_phases.sql",
+    "0026_publications.sql",
 )
 """In order; a database stores how many it has. Never edit a migration that was released."""
 

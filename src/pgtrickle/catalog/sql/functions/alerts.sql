@@ -3,7 +3,8 @@
 
 -- emit_alert: keep the alert for those who poll, and notify both channels, unless it is about a stream table in pooler
 -- compatibility mode. `pgt_id` in `facts` names the stream table; its name is added. The history already tells of
--- completed refreshes, so those are not kept again. Only the sidecar's role can call it.
+-- completed refreshes, so those are not kept again; one that changed rows also notifies the channels that were subscribed.
+-- Only the sidecar's role can call it.
 create or replace function pgtrickle_internal.emit_alert(event text, facts jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -31,9 +32,14 @@ begin
     -- PostgreSQL allows 8000 bytes
     if octet_length(told::text) > 7900 then
         told := jsonb_build_object('event', event, 'at', told -> 'at', 'pgt_id', told -> 'pgt_id',
-            'stream_table', told -> 'stream_table', 'is_shortened', true);
+            'stream_table', told -> 'stream_table', 'rows_inserted', told -> 'rows_inserted', 'rows_deleted', told -> 'rows_deleted',
+            'data_timestamp', told -> 'data_timestamp', 'is_shortened', true);
+        told := jsonb_strip_nulls(told);
     end if;
     perform pg_notify(channel, told::text) from unnest('{pg_trickle_alert,pgtrickle_alert}'::text[]) channel;
+    if event = 'refresh_completed' and (facts -> 'rows_inserted' <> '0' or facts -> 'rows_deleted' <> '0') then
+        perform pgtrickle_internal.notify_subscribers((facts ->> 'pgt_id')::bigint, told);
+    end if;
 end
 $$;
 
