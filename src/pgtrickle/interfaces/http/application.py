@@ -15,6 +15,7 @@ from pgtrickle.interfaces.http.problems import add_handlers
 from pgtrickle.interfaces.http.routes import (
     actions,
     definitions,
+    downstream,
     events,
     feeds,
     monitoring,
@@ -47,7 +48,7 @@ def build(context: Context) -> FastAPI:
     add_handlers(app)
     # as one flat list, in which the guard finds the route of a request
     reading = (overview, tables, feeds, definitions, monitoring, validation)
-    for subject in (*reading, actions, session, events, service):
+    for subject in (*reading, actions, downstream, session, events, service):
         app.router.routes.extend(subject.router(context).routes)
 
     @app.get(f"{API}/openapi.json", include_in_schema=False)

@@ -23,6 +23,12 @@ from pgtrickle.interfaces.http.models.definitions import (
     MaterializedView,
     PlannedChange,
 )
+from pgtrickle.interfaces.http.models.downstream import (
+    Notices,
+    Publication,
+    PublicationStatus,
+    Subscription,
+)
 from pgtrickle.interfaces.http.models.feeds import (
     Batch,
     Changes,
@@ -82,11 +88,14 @@ __all__ = [
     "Model",
     "Names",
     "Node",
+    "Notices",
     "OperatorLine",
     "Outcome",
     "Overview",
     "PlannedChange",
     "Preview",
+    "Publication",
+    "PublicationStatus",
     "Readiness",
     "Refresh",
     "RowSet",
@@ -95,6 +104,7 @@ __all__ = [
     "Sidecar",
     "SourceReader",
     "SourceRow",
+    "Subscription",
     "TableDetail",
     "TableFields",
     "TableRow",
