@@ -164,7 +164,7 @@ def test_only_the_owner_ends_subscriptions_of_others(reader, app):
 def test_what_is_no_channel_or_is_ours_is_refused(app, channel):
     with pytest.raises(psycopg.Error) as refused:
         subscribe(app, channel)
-    assert refused.value.sqlstate in ("42602", "42939")
+    assert refused.value.sqlstate == "42602"
     with pytest.raises(psycopg.Error):
         app.execute(
             "insert into pgtrickle_internal.own_subscriptions (pgt_id, channel) values (1, %s)", (channel,)
@@ -197,7 +197,7 @@ def test_a_table_in_pooler_compatibility_mode_sends_none_and_refuses(app):
 def test_a_role_has_at_most_twenty_channels_for_a_stream_table(reader, app):
     for number in range(20):
         subscribe(reader, f"channel_{number}")
-    with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="20 subscriptions"):
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="20 subscriptions"):
         subscribe(reader, "one_more")
     subscribe(app, "of_somebody_else")
 

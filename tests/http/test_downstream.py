@@ -29,10 +29,10 @@ def test_a_stream_table_is_published_and_unpublished(api, shop):
 
 
 def test_slots_and_channels_are_checked(api, shop):
-    unknown = api.post("/tables/sales/register-subscriber", {"slot": "nope"})
+    unknown = api.post("/tables/sales/track", {"slot": "nope"})
     assert "no logical replication slot" in unknown.text
     assert 400 <= unknown.status_code < 500
-    assert api.post("/tables/sales/unregister-subscriber", {"slot": "nope"}).json() == {"ok": True}
+    assert api.post("/tables/sales/untrack", {"slot": "nope"}).json() == {"ok": True}
     assert api.post("/tables/sales/subscribe", {"channel": "news"}).json() == {"ok": True}
     (row,) = api.send("GET", "/subscriptions").json()
     assert models.Subscription.model_validate(row).channel == "news"

@@ -45,6 +45,8 @@ BY_SQL_NAME = {
     "stream_table_to_publication": "publish",
     "drop_stream_table_publication": "unpublish",
     "publication_status": "publications",
+    "register_subscriber": "track",
+    "unregister_subscriber": "untrack",
 }
 
 

@@ -7,15 +7,14 @@ import json
 import pytest
 
 import pgtrickle
-from tests.fixtures.databases import APP, TRICKLE
+from tests.fixtures.databases import APP
 
 
 @pytest.fixture(autouse=True)
-def sales(source, connection, admin, database):
+def sales(source, app, admin, database):
     source("orders(id int)")
-    admin.execute(f"grant create on schema public to {TRICKLE}")
-    connection.execute("select pgtrickle.create_stream_table('public.sales', 'select id from public.orders')")
-    connection.commit()
+    app.execute("select pgtrickle.create_stream_table('sales', 'select id from orders')")
+    admin.execute(f"grant create on database {database.name} to {APP}")
 
 
 def test_a_stream_table_is_published_shown_and_unpublished(cli):
@@ -43,10 +42,10 @@ def test_json_has_the_notices(cli):
 
 
 def test_an_unknown_slot_is_refused_and_nothing_to_forget_is_fine(cli):
-    refused = cli("register-subscriber", "sales", "nope")
+    refused = cli("track", "sales", "nope")
     assert refused.exit_code != 0
     assert "there is no logical replication slot 'nope' in this database" in refused.err
-    assert cli("unregister-subscriber", "sales", "nope").exit_code == 0
+    assert cli("untrack", "sales", "nope").exit_code == 0
 
 
 def test_channels_are_subscribed_shown_and_ended(cli):
@@ -62,9 +61,8 @@ def test_channels_are_subscribed_shown_and_ended(cli):
     assert cli("subscribe", "sales", "pgtrickle_x").exit_code != 0
 
 
-def test_python_has_the_same(database, admin):
-    admin.execute(f"grant usage on schema public to {APP}")
-    with pgtrickle.connect(database.dsn(TRICKLE)) as trickle:
+def test_python_has_the_same(database):
+    with pgtrickle.connect(database.dsn(APP)) as trickle:
         assert trickle.publish("sales").publication == "pgt_pub_sales"
         assert [one.publication for one in trickle.publications()] == ["pgt_pub_sales"]
         trickle.subscribe("sales", "news")
@@ -72,5 +70,5 @@ def test_python_has_the_same(database, admin):
         trickle.unsubscribe("sales", "news")
         assert trickle.unpublish("sales") == []
         with pytest.raises(pgtrickle.PgTrickleError, match="no logical replication slot"):
-            trickle.register_subscriber("sales", "nope")
-        trickle.unregister_subscriber("sales", "nope")
+            trickle.track("sales", "nope")
+        trickle.untrack("sales", "nope")

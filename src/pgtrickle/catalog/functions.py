@@ -72,6 +72,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "dependency_tree.sql"),
     ("pgtrickle.catalog", "explain.sql"),
     ("pgtrickle.catalog", "validate.sql"),
+    ("pgtrickle.catalog", "replica_identity.sql"),
     ("pgtrickle.catalog", "publications.sql"),
     ("pgtrickle.catalog", "subscribers.sql"),
     ("pgtrickle.catalog", "subscriptions.sql"),

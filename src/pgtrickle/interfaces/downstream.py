@@ -38,11 +38,11 @@ class Downstream:
         """
         return Records(PublicationStatus, publications.publications(self._dsn))
 
-    def register_subscriber(self, name: str, slot: str) -> None:
+    def track(self, name: str, slot: str) -> None:
         """Record that a replication slot reads a stream table, so that an alert tells if it falls behind."""
         publications.register_subscriber(self._dsn, name, slot)
 
-    def unregister_subscriber(self, name: str, slot: str) -> None:
+    def untrack(self, name: str, slot: str) -> None:
         """Forget that a replication slot reads a stream table. The slot itself is unchanged."""
         publications.unregister_subscriber(self._dsn, name, slot)
 
@@ -70,6 +70,8 @@ class Downstream:
         return Records(Subscription, subscriptions.subscriptions(self._dsn))
 
     # the names of the SQL functions and of the view
+    register_subscriber = track
+    unregister_subscriber = untrack
     stream_table_to_publication = publish
     drop_stream_table_publication = unpublish
     publication_status = publications

@@ -154,6 +154,8 @@ def explained_error(table: StreamTable, error: PgTrickleError | DatabaseError) -
 
 def _replica_identity_advice(table: StreamTable, error: DatabaseError) -> str:
     """What the owner has to do so that rows of a published stream table can be updated and deleted."""
+    if f'"{table.name.name}"' not in (error.diag.message_primary or ""):
+        return "a publication includes all tables; the sidecar prepares its own for that and tries again"
     if error.sqlstate == NO_IDENTITY:
         return (
             f"a publication includes it; its owner has to run: alter table {table.name} replica identity full"

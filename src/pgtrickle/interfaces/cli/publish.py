@@ -1,4 +1,4 @@
-"""The commands about publications: `publish`, `unpublish`, `publications` and those for subscribers."""
+"""The commands about publications: `publish`, `unpublish`, `publications` `track` and `untrack`."""
 
 from __future__ import annotations
 
@@ -63,20 +63,20 @@ def publications(dsn: Dsn = "", json: Json = False) -> None:
     output().print(_screen(found))
 
 
-def register_subscriber(name: Name, slot: Slot, dsn: Dsn = "", json: Json = False) -> None:
+def track(name: Name, slot: Slot, dsn: Dsn = "", json: Json = False) -> None:
     """Track how far a subscriber of a stream table is."""
     command.register_subscriber(dsn, name, slot)
     if json:
-        print_json({"name": name, "slot": slot, "is_registered": True})
+        print_json({"name": name, "slot": slot, "is_tracked": True})
         return
     say([f"Slot {slot} reads {name}. `pgtrickle publications` shows how far it is."])
 
 
-def unregister_subscriber(name: Name, slot: Slot, dsn: Dsn = "", json: Json = False) -> None:
+def untrack(name: Name, slot: Slot, dsn: Dsn = "", json: Json = False) -> None:
     """No longer track a subscriber of a stream table."""
     command.unregister_subscriber(dsn, name, slot)
     if json:
-        print_json({"name": name, "slot": slot, "is_registered": False})
+        print_json({"name": name, "slot": slot, "is_tracked": False})
         return
     say([f"Slot {slot} is no longer tracked for {name}. The slot itself is unchanged."])
 

@@ -67,7 +67,7 @@ begin
         and r.database = current_database() and not r.temporary)
     then
         raise exception '%', format('there is no logical replication slot %L in this database', slot) using
-            errcode = 'undefined_object',
+            errcode = 'invalid_parameter_value',
             hint = 'select slot_name, database from pg_replication_slots lists all of them. CREATE SUBSCRIPTION creates one.';
     end if;
     insert into pgtrickle_internal.own_subscribers (pgt_id, slot) values (id, register_slot.slot)

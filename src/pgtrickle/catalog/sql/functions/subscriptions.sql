@@ -44,7 +44,7 @@ begin
     then
         raise exception '%', format('%I has 20 subscriptions to %s already', new.subscribed_by,
                 pgtrickle_internal.shown_name(new.pgt_id)) using
-            errcode = 'program_limit_exceeded',
+            errcode = 'object_not_in_prerequisite_state',
             hint = 'Let several listeners share a channel. select * from pgtrickle.subscriptions lists all channels.';
     end if;
     return null;
@@ -63,7 +63,7 @@ begin
             errcode = 'invalid_name', hint = 'A name has 1 to 63 bytes and no control characters.';
     elsif channel ~* '^pg_?trickle' then
         raise exception '%', format('channel %s is reserved for pgtrickle', channel) using
-            errcode = 'reserved_name', hint = 'Choose a name that does not begin with pgtrickle or pg_trickle.';
+            errcode = 'invalid_name', hint = 'Choose a name that does not begin with pgtrickle or pg_trickle.';
     end if;
 end
 $$;

@@ -40,13 +40,13 @@ def router(context: Context) -> APIRouter:
         """Drop the publication that `publish` has created."""
         return {"notices": await works.run(publications.unpublish, dsn, name)}
 
-    @routes.post("/tables/{name}/register-subscriber", response_model=models.Done)
+    @routes.post("/tables/{name}/track", response_model=models.Done)
     async def register(name: SqlName, given: requests.Subscriber) -> Any:
         """Track how far a replication slot that reads a stream table is."""
         await works.run(publications.register_subscriber, dsn, name, given.slot)
         return {"ok": True}
 
-    @routes.post("/tables/{name}/unregister-subscriber", response_model=models.Done)
+    @routes.post("/tables/{name}/untrack", response_model=models.Done)
     async def unregister(name: SqlName, given: requests.Subscriber) -> Any:
         """No longer track a replication slot. The slot itself is unchanged."""
         await works.run(publications.unregister_subscriber, dsn, name, given.slot)
