@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pgtrickle.model.stream_table import Action
+from pgtrickle.scheduler.service.threshold_alerts import AlertLimits
+from tests.fixtures.sidecars import running
+from tests.fixtures.waiting import eventually
 
 pytestmark = [pytest.mark.own_server, pytest.mark.slow]
 
@@ -27,6 +30,28 @@ def test_a_changed_group_is_sent_and_nothing_else(source, stream_table, app, sub
     sales.refresh()
     subscriber.has_the_rows()
     assert sorted(subscriber.arrived()) == ["DELETE", "INSERT"]
+
+
+def test_a_running_sidecar_warns_of_a_stopped_subscriber_and_tells_when_it_is_back(
+    source, stream_table, app, subscriber, engine
+):
+    orders = source("orders(id int primary key, amount int)", rows=[(1, 1)])
+    stream_table("select id, amount from orders", name="sales", mode="DIFFERENTIAL")
+    app.execute("select pgtrickle.alter_stream_table('sales', schedule => '100ms')")
+    app.execute("select pgtrickle.stream_table_to_publication('sales')")
+    subscriber.create_table("id int, amount int")
+    subscriber.subscribe()
+    subscriber.has_the_rows()
+    app.execute("select pgtrickle.register_subscriber('sales', 'reader')")
+    subscriber.stop()
+    with running(engine, alert_limits=AlertLimits(publication_lag=1 << 20)) as sidecar:
+        orders.change("insert into orders select n, n from generate_series(2, 20000) n")
+        eventually(lambda: any(event.is_warning for event in list(sidecar.events)))
+        subscriber.resume()
+        subscriber.has_the_rows()
+        eventually(lambda: any("caught up" in (event.note or "") for event in list(sidecar.events)))
+    assert len([event for event in sidecar.events if event.is_warning]) == 1
+    assert sidecar.errors() == []
 
 
 GROUPS = "select region, sum(amount) as total from orders group by region"
