@@ -12,7 +12,8 @@ declare
     name text;
     is_silent boolean := false;
     noticed_at timestamptz := clock_timestamp();
-    told jsonb := jsonb_build_object('event', event, 'at', noticed_at) || facts;
+    -- only those who subscribed to the stream table are told
+    told jsonb := jsonb_build_object('event', event, 'at', noticed_at) || (facts - 'data_timestamp');
 begin
     if facts ? 'pgt_id' then
         select coalesce(pgtrickle_internal.printed(s.pgt_relid), format('%I.%I', s.pgt_schema, s.pgt_name)),
@@ -32,13 +33,11 @@ begin
     -- PostgreSQL allows 8000 bytes
     if octet_length(told::text) > 7900 then
         told := jsonb_build_object('event', event, 'at', told -> 'at', 'pgt_id', told -> 'pgt_id',
-            'stream_table', told -> 'stream_table', 'rows_inserted', told -> 'rows_inserted', 'rows_deleted', told -> 'rows_deleted',
-            'data_timestamp', told -> 'data_timestamp', 'is_shortened', true);
-        told := jsonb_strip_nulls(told);
+            'stream_table', told -> 'stream_table', 'is_shortened', true);
     end if;
     perform pg_notify(channel, told::text) from unnest('{pg_trickle_alert,pgtrickle_alert}'::text[]) channel;
     if event = 'refresh_completed' and (facts -> 'rows_inserted' <> '0' or facts -> 'rows_deleted' <> '0') then
-        perform pgtrickle_internal.notify_subscribers((facts ->> 'pgt_id')::bigint, told);
+        perform pgtrickle_internal.notify_subscribers((facts ->> 'pgt_id')::bigint, facts || jsonb_build_object('stream_table', name));
     end if;
 end
 $$;
