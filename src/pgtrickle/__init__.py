@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from pgtrickle.commands.explain import Explanation as Explanation
     from pgtrickle.commands.list_databases import DatabaseTables as DatabaseTables
     from pgtrickle.commands.monitoring import HealthCheck as HealthCheck
+    from pgtrickle.commands.publications import Publication as Publication
+    from pgtrickle.commands.publications import PublicationStatus as PublicationStatus
     from pgtrickle.commands.run import RefreshEvent as RefreshEvent
     from pgtrickle.commands.status import PastRefresh as PastRefresh
     from pgtrickle.commands.status import Sidecar as Sidecar
     from pgtrickle.commands.status import StreamTableStatus as StreamTableStatus
+    from pgtrickle.commands.subscriptions import Subscription as Subscription
     from pgtrickle.commands.top import Activity as Activity
     from pgtrickle.commands.top import TableActivity as TableActivity
     from pgtrickle.commands.validate import Validation as Validation
@@ -66,8 +69,10 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "pgtrickle.commands.explain": ("Explanation",),
     "pgtrickle.commands.list_databases": ("DatabaseTables",),
     "pgtrickle.commands.monitoring": ("HealthCheck",),
+    "pgtrickle.commands.publications": ("Publication", "PublicationStatus"),
     "pgtrickle.commands.run": ("RefreshEvent",),
     "pgtrickle.commands.status": ("PastRefresh", "Sidecar", "StreamTableStatus"),
+    "pgtrickle.commands.subscriptions": ("Subscription",),
     "pgtrickle.commands.top": ("Activity", "TableActivity"),
     "pgtrickle.commands.validate": ("Validation",),
     "pgtrickle.commands.verify": ("VerifiedTable",),

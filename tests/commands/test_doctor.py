@@ -154,6 +154,16 @@ def test_the_triggers_of_partitions_and_odd_names_are_checked(examine, admin, ap
 
 
 @pytest.mark.usefixtures("sales")
+def test_a_published_stream_table_that_cannot_be_refreshed_is_found(examine, admin, app):
+    assert severities(examine("publications")) == {"OK"}
+    admin.execute("create publication everything for tables in schema public")
+    (found,) = troubles(examine("publications"))
+    assert "is published without a replica identity" in found.message
+    app.execute(found.remedy)
+    assert severities(examine("publications")) == {"OK"}
+
+
+@pytest.mark.usefixtures("sales")
 def test_a_damaged_trigger_function_is_found(examine, admin):
     (oid,) = admin.execute("select 'orders'::regclass::oid").fetchone()
     admin.execute(

@@ -43,6 +43,11 @@ BY_SQL_NAME = {
     "resume_stream_table": "resume",
     "gate_source": "gate",
     "ungate_source": "ungate",
+    "stream_table_to_publication": "publish",
+    "drop_stream_table_publication": "unpublish",
+    "publication_status": "publications",
+    "register_subscriber": "track",
+    "unregister_subscriber": "untrack",
 }
 
 

@@ -91,6 +91,12 @@ def hash_function(state_id: int) -> RelationName:
 def create_storage(connection: Connection, state_id: int, target: Target) -> None:
     """Create the state and staging tables of a target, unless they exist."""
     create_staging(connection, staging_table(state_id), target)
+    _create_states(connection, state_id, target)
+    # PostgreSQL refuses to delete rows of a published table that has no replica identity
+    connection.execute("select pgtrickle_internal.identify_state(%s)", (state_id,))
+
+
+def _create_states(connection: Connection, state_id: int, target: Target) -> None:
     match target:
         case RowsTarget():
             return

@@ -72,6 +72,10 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "dependency_tree.sql"),
     ("pgtrickle.catalog", "explain.sql"),
     ("pgtrickle.catalog", "validate.sql"),
+    ("pgtrickle.catalog", "replica_identity.sql"),
+    ("pgtrickle.catalog", "publications.sql"),
+    ("pgtrickle.catalog", "subscribers.sql"),
+    ("pgtrickle.catalog", "subscriptions.sql"),
     ("pgtrickle.catalog", "grants.sql"),
 )
 """Replaced by every installation, in this order, in the transaction of the migrations."""

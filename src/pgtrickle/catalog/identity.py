@@ -32,6 +32,7 @@ MIGRATIONS: Final = (
     "0023_feeds.sql",
     "0024_phases.sql",
     "0025_databases.sql",
+    "0026_publications.sql",
 )
 """In order; a database stores how many it has. Never edit a migration that was released."""
 

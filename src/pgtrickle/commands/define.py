@@ -137,16 +137,25 @@ def _is_differential(mode: str | bool | None) -> bool:
 
 def call(connection: Connection, function: str, arguments: Options) -> list[str]:
     """Call a SQL function, retrying on contention; return one text for each notice."""
+    _, notices = call_for_text(connection, function, arguments)
+    return notices
+
+
+def call_for_text(connection: Connection, function: str, arguments: Options) -> tuple[str, list[str]]:
+    """Call a SQL function like `call`; return what it returns, as text, and the notices."""
     notices: list[str] = []
+    results: list[str] = []
     connection.add_notice_handler(lambda notice: notices.append(_notice_text(notice)))
 
     def attempt() -> None:
         notices.clear()
         with connection.transaction():
-            connection.execute(_statement(function, arguments), tuple(arguments.values()))
+            row = connection.execute(_statement(function, arguments), tuple(arguments.values())).fetchone()
+            assert row is not None
+            results.append(str(row[0]))
 
     _retry(attempt)
-    return notices
+    return results[-1], notices
 
 
 def _call_as(dsn: str, owner: str, function: str, arguments: Options) -> None:

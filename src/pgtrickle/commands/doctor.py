@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pgtrickle.catalog.install import check_installed, may_serve
-from pgtrickle.commands.checkup import host, installation, server, speed, tables
+from pgtrickle.commands.checkup import host, installation, publications, server, speed, tables
 from pgtrickle.commands.checkup.patient import Check, Patient
 from pgtrickle.commands.status import read_sidecars
 from pgtrickle.model.errors import PgTrickleError
@@ -34,6 +34,7 @@ OF_TABLES: Final[tuple[Check, ...]] = (
     tables.check_triggers,
     tables.check_guards,
     server.check_replication,
+    publications.check_publications,
     tables.check_buffers,
     speed.check_lookups,
     speed.check_statistics,

@@ -37,7 +37,7 @@ def run(
         settings.max_consecutive_errors,
         settings.worker_pool_size,
         settings.listen_dsn,
-        AlertLimits(settings.stale_after, settings.buffer_growth_limit),
+        AlertLimits(settings.stale_after, settings.buffer_growth_limit, settings.publication_lag_warn_lsn),
     )
     if watch is not None:
         watch(loop)

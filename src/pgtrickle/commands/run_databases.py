@@ -50,7 +50,9 @@ def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> F
             settings.max_consecutive_errors,
             settings.worker_pool_size,
             database.listen_dsn,
-            AlertLimits(settings.stale_after, settings.buffer_growth_limit),
+            AlertLimits(
+                settings.stale_after, settings.buffer_growth_limit, settings.publication_lag_warn_lsn
+            ),
             share,
             settings.idle_after or None,
         )

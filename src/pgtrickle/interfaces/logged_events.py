@@ -49,6 +49,8 @@ def level_of(event: RefreshEvent) -> LogLevel:
     """How much an event matters."""
     if event.error is not None:
         return LogLevel.ERROR
+    if event.is_warning:
+        return LogLevel.WARNING
     is_idle = event.outcome is not None and event.outcome.action is Action.NO_DATA
     return LogLevel.DEBUG if is_idle else LogLevel.INFO
 

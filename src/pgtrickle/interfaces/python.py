@@ -15,6 +15,7 @@ from pgtrickle.commands.databases import served_databases
 from pgtrickle.interfaces.administration import Administration
 from pgtrickle.interfaces.background import BackgroundRun, FleetRun
 from pgtrickle.interfaces.definitions import Definitions
+from pgtrickle.interfaces.downstream import Downstream
 from pgtrickle.interfaces.event_log import LoggedEvents, log_failure, visible_log
 from pgtrickle.interfaces.http.server import open_server
 from pgtrickle.interfaces.monitoring import Monitoring
@@ -40,7 +41,7 @@ def _ignore_failure(failure: BaseException) -> None:
     """Log nothing: `run` raises the failure."""
 
 
-class Trickle(Definitions, Monitoring, Administration):
+class Trickle(Definitions, Monitoring, Downstream, Administration):
     """All commands of pgtrickle for one database. Close it, or use it in a `with` statement.
 
     The methods have the names of the commands of `pgtrickle` on the command line. Those whose SQL function

@@ -78,6 +78,16 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "verify",
     ),
     "Follow changes": ("changes", "change_point"),
+    "Pass changes on": (
+        "publish",
+        "publications",
+        "track",
+        "untrack",
+        "unpublish",
+        "subscribe",
+        "subscriptions",
+        "unsubscribe",
+    ),
     "Change and drop": (
         "alter",
         "create_or_replace",

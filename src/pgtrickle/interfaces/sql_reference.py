@@ -76,6 +76,16 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "sidecar_role",
     ),
     "Health and alerts": ("health_check", "health_summary", "quick_health", "alerts"),
+    "Pass changes on": (
+        "stream_table_to_publication",
+        "drop_stream_table_publication",
+        "register_subscriber",
+        "unregister_subscriber",
+        "publication_status",
+        "subscribe",
+        "unsubscribe",
+        "subscriptions",
+    ),
     "Pause": (
         "gate_source",
         "ungate_source",

@@ -246,6 +246,15 @@ BUFFER_GROWTH_LIMIT: Final[Setting[int | None]] = Setting(
     "128MB",
     is_option=False,
 )
+PUBLICATION_LAG_WARN_LSN: Final[Setting[int | None]] = Setting(
+    "publication_lag_warn_lsn",
+    64 << 20,
+    memory_size,
+    "Warn, and send the alert publication_lag, when a subscriber of a published stream table has more than "
+    "this much of the server's log left to confirm, such as 1GB.",
+    "64MB",
+    is_option=False,
+)
 
 MAX_TEXT_BYTES: Final = Setting(
     "max_text_bytes",
@@ -319,6 +328,7 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     METRICS_MAX_TABLES,
     STALE_AFTER,
     BUFFER_GROWTH_LIMIT,
+    PUBLICATION_LAG_WARN_LSN,
     MAX_TEXT_BYTES,
     MAX_DEPTH,
     MAX_RELATIONS,
@@ -360,6 +370,7 @@ class Settings:
     metrics_max_tables: int = METRICS_MAX_TABLES.default
     stale_after: float = STALE_AFTER.default
     buffer_growth_limit: int | None = BUFFER_GROWTH_LIMIT.default
+    publication_lag_warn_lsn: int | None = PUBLICATION_LAG_WARN_LSN.default
     max_text_bytes: int = MAX_TEXT_BYTES.default
     max_depth: int = MAX_DEPTH.default
     max_relations: int = MAX_RELATIONS.default

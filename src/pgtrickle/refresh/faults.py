@@ -57,6 +57,11 @@ ADVICE = {
 
 AGAIN = "try again in a moment"
 
+REPLICA_IDENTITY_CHECK = "CheckCmdReplicaIdentity"
+"""The function of PostgreSQL that refuses to update or delete rows of a published table."""
+NO_IDENTITY = "55000"
+"""The table has no replica identity. Any other refusal is about a column list or a row filter."""
+
 
 class Altered(Exception):
     """A source was altered after the query was compiled, or refreshed after it was compared."""
@@ -139,10 +144,26 @@ def explained_error(table: StreamTable, error: PgTrickleError | DatabaseError) -
         return error
     message = (error.diag.message_primary or str(error)).strip()
     advice = ADVICE.get(error.sqlstate or "", error.diag.message_hint)
+    if error.diag.source_function == REPLICA_IDENTITY_CHECK:
+        advice = _replica_identity_advice(table, error)
     # PostgreSQL's detail may quote rows, and every role can listen to the alert about this error
     failure = RefreshFailed(f"the refresh of {table.name} failed: {message}", hint=advice)
     failure.__cause__ = error
     return failure
+
+
+def _replica_identity_advice(table: StreamTable, error: DatabaseError) -> str:
+    """What the owner has to do so that rows of a published stream table can be updated and deleted."""
+    if f'"{table.name.name}"' not in (error.diag.message_primary or ""):
+        return "a publication includes all tables; the sidecar prepares its own for that and tries again"
+    if error.sqlstate == NO_IDENTITY:
+        return (
+            f"a publication includes it; its owner has to run: alter table {table.name} replica identity full"
+        )
+    return (
+        f"{table.name} is published with a column list or a row filter that lacks columns of its replica"
+        " identity: add them, or let a publication have all columns and rows"
+    )
 
 
 @contextmanager

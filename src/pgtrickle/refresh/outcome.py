@@ -187,6 +187,7 @@ def announce_completed(connection: Connection, completed: CompletedStep) -> None
         rows_inserted=outcome.rows_inserted,
         rows_deleted=outcome.rows_deleted,
         milliseconds=round(outcome.milliseconds, 3),
+        data_timestamp=completed.record.data_timestamp,
         reason=_QUOTES_A_VALUE if quotes_a_value else outcome.reason,
     )
 

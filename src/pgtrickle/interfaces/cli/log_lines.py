@@ -72,7 +72,7 @@ def _line(event: RefreshEvent) -> Text:
         text.append(f"{formatting.milliseconds(outcome.milliseconds):>8}  ")
         text.append(outcome.reason, style="dim")
     else:
-        text.append(event.note or "", style="green")
+        text.append(event.note or "", style="yellow" if event.is_warning else "green")
     return text
 
 

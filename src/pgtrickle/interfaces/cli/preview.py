@@ -31,7 +31,7 @@ PreviewTimeout = Annotated[
 def preview(
     name: Name, max_rows: MaxRows = 100, timeout: PreviewTimeout = 30.0, dsn: Dsn = "", json: Json = False
 ) -> None:
-    """Show what the next refresh would change, and change nothing.
+    """Show what the next refresh would change, changing nothing.
 
     A running sidecar computes it, for the owner of the stream table. Without one, this command starts
     its own Spark. While it runs, a refresh of the stream table waits.

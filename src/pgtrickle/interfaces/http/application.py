@@ -16,6 +16,7 @@ from pgtrickle.interfaces.http.problems import add_handlers
 from pgtrickle.interfaces.http.routes import (
     actions,
     definitions,
+    downstream,
     events,
     feeds,
     monitoring,
@@ -48,7 +49,7 @@ def build(context: Context) -> FastAPI:
     add_handlers(app)
     # as one flat list, in which the guard finds the route of a request
     reading = (overview, tables, feeds, definitions, monitoring, validation)
-    for subject in (*reading, actions, events, service):
+    for subject in (*reading, actions, downstream, events, service):
         app.router.routes.extend(subject.router(context).routes)
     app.router.routes.extend(session.router(context.gate).routes)
 

@@ -97,6 +97,26 @@ class ValidateQuery(Model):
     with_rows: bool = Field(default=True, description="Whether to show some rows of a valid query.")
 
 
+class Publish(Model):
+    """The name of the publication."""
+
+    publication: str | None = Field(
+        default=None, max_length=63, description="By default pgt_pub_ and the name of the stream table."
+    )
+
+
+class Subscriber(Model):
+    """A subscriber of a published stream table."""
+
+    slot: str = Field(min_length=1, max_length=63, description="Its logical replication slot.")
+
+
+class Channel(Model):
+    """A channel of LISTEN and NOTIFY."""
+
+    channel: str = Field(min_length=1, max_length=63)
+
+
 class Drain(Model):
     """How long to wait for running refreshes."""
 

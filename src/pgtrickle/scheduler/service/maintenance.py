@@ -21,6 +21,7 @@ from pgtrickle.scheduler.service.maintenance_tasks import (
     tidy,
 )
 from pgtrickle.scheduler.service.pending_changes import pending_tables
+from pgtrickle.scheduler.service.publication_alerts import watch_publications
 from pgtrickle.scheduler.service.threshold_alerts import AlertLimits, note_buffer_sizes, note_stale_tables
 from pgtrickle.scheduler.service.vitals import withdraw
 
@@ -102,6 +103,7 @@ class Maintenance:
             started = time.monotonic()
             note_buffer_sizes(connection, self.limits)
             note_stale_tables(connection, self.dispatcher.definitions, self.limits)
+            watch_publications(connection, self.limits, self.dispatcher.on_event)
             self._alert_pause = max(ALERT_SECONDS, 20 * (time.monotonic() - started))
         if self._has_come("tidy", TIDY_SECONDS):
             tidy(connection)

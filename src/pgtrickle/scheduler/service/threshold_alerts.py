@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pgtrickle.catalog.alerts import alert
-from pgtrickle.model.settings import BUFFER_GROWTH_LIMIT, STALE_AFTER
+from pgtrickle.model.settings import BUFFER_GROWTH_LIMIT, PUBLICATION_LAG_WARN_LSN, STALE_AFTER
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.rows import rows_as
@@ -19,11 +19,12 @@ from pgtrickle.scheduler.policy.staleness import is_stale
 class AlertLimits:
     """How long a change may wait beyond its schedule, in seconds, and how many bytes a buffer may have.
 
-    0 and None send no alert.
+    `publication_lag` is how many bytes of log a subscriber may be behind. 0 and None send no alert.
     """
 
     stale_after: float = STALE_AFTER.default
     buffer_growth: int | None = BUFFER_GROWTH_LIMIT.default
+    publication_lag: int | None = PUBLICATION_LAG_WARN_LSN.default
 
 
 @dataclass(frozen=True, slots=True)

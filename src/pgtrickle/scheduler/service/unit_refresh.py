@@ -42,6 +42,8 @@ class EventKind(Enum):
     """A refresh of a stream table failed."""
     PROGRESS = "progress"
     """A stream table is being loaded, and it takes a while."""
+    WARNING = "warning"
+    """Something about a stream table needs attention; no refresh failed."""
     OUTAGE = "outage"
     """The database or Spark is gone."""
     RECOVERY = "recovery"
@@ -54,6 +56,7 @@ class RefreshEvent(Record):
 
     `note` says what happened if it is neither a refresh nor an error, `subject` to which part of the sidecar,
     and `seconds` how long an outage lasted that is over. `attempted` is what a failed refresh tried to do.
+    The note of a warning says what needs attention.
     """
 
     name: RelationName
@@ -66,6 +69,7 @@ class RefreshEvent(Record):
     attempted: Action | None = None
     database: str | None = None
     """The database, if the process serves several."""
+    is_warning: bool = False
 
     @property
     def kind(self) -> EventKind:
@@ -74,6 +78,8 @@ class RefreshEvent(Record):
             return EventKind.REFRESH
         if self.error is not None:
             return EventKind.FAILURE if self.name.name else EventKind.OUTAGE
+        if self.is_warning:
+            return EventKind.WARNING
         return EventKind.PROGRESS if self.name.name else EventKind.RECOVERY
 
 

@@ -62,6 +62,7 @@ declare
     alterations text := pgtrickle_internal.misfit(source);
 begin
     execute format('create table if not exists %s ()', pgtrickle_internal.copy_of(source));
+    perform pgtrickle_internal.identify_published_rows(to_regclass(pgtrickle_internal.copy_of(source)));
     if alterations is not null then
         execute format('alter table %s %s', pgtrickle_internal.copy_of(source), alterations);
     end if;

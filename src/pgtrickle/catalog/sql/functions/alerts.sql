@@ -3,7 +3,8 @@
 
 -- emit_alert: keep the alert for those who poll, and notify both channels, unless it is about a stream table in pooler
 -- compatibility mode. `pgt_id` in `facts` names the stream table; its name is added. The history already records
--- completed refreshes, so those are not kept again. Only the sidecar's role can call it.
+-- completed refreshes, so those are not kept again; one that changed rows also notifies the channels that were subscribed.
+-- Only the sidecar's role can call it.
 create or replace function pgtrickle_internal.emit_alert(event text, facts jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -11,7 +12,8 @@ declare
     name text;
     is_silent boolean := false;
     noticed_at timestamptz := clock_timestamp();
-    told jsonb := jsonb_build_object('event', event, 'at', noticed_at) || facts;
+    -- only those who subscribed to the stream table are told
+    told jsonb := jsonb_build_object('event', event, 'at', noticed_at) || (facts - 'data_timestamp');
 begin
     if facts ? 'pgt_id' then
         select coalesce(pgtrickle_internal.printed(s.pgt_relid), format('%I.%I', s.pgt_schema, s.pgt_name)),
@@ -34,6 +36,9 @@ begin
             'stream_table', told -> 'stream_table', 'is_shortened', true);
     end if;
     perform pg_notify(channel, told::text) from unnest('{pg_trickle_alert,pgtrickle_alert}'::text[]) channel;
+    if event = 'refresh_completed' and (facts -> 'rows_inserted' <> '0' or facts -> 'rows_deleted' <> '0') then
+        perform pgtrickle_internal.notify_subscribers((facts ->> 'pgt_id')::bigint, facts || jsonb_build_object('stream_table', name));
+    end if;
 end
 $$;
 

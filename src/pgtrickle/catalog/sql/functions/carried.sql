@@ -124,6 +124,11 @@ as $$
     cross join lateral (select pgtrickle_internal.lost_column(relation_id, 'pg_publication_rel'::regclass, r.oid, kept)) l(name)
     where r.prrelid = relation_id
     union all
+    -- it would go on with changes of rows that it does not have
+    select 'refused', format('the subscriber with slot %I', s.slot), 'it does not receive the new columns and rows: drop its subscription first'
+    from pgtrickle.publication_status s
+    where s.stream_table = (select pgtrickle_internal.printed(t.oid) from relation t) and s.slot_state in ('active', 'inactive')
+    union all
     select case when f.reason is null then 'kept' else 'refused' end,
         format('view %s', case when c.relpersistence = 't' then quote_ident(c.relname) else pgtrickle_internal.printed(c.oid) end),
         f.reason

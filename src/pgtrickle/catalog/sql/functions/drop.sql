@@ -42,6 +42,7 @@ begin
     if relation_id is null and pgtrickle_internal.named_relation(id) is not null then
         raise warning '%', format('table %s was not dropped: pgtrickle did not create it', pgtrickle_internal.shown_name(id));
     elsif relation_id is not null then
+        perform pgtrickle_internal.drop_publication_with(relation_id);
         execute format('drop table %s %s', pgtrickle_internal.printed(relation_id), case when cascade then 'cascade' end);
     end if;
     perform pgtrickle_internal.forget(id);

@@ -158,7 +158,25 @@ begin
 end
 $$;
 
--- prune_feed: remove the oldest refreshes of a feed that are too old or too many rows.
+-- unconfirmed_after: the last point of a feed that every registered subscriber of the stream table has confirmed; null if
+-- there is none to wait for. What a refresh recorded has been sent by the time at which the next one records. A slot that
+-- is gone, or that the server has given up, waits for nothing.
+create or replace function pgtrickle_internal.unconfirmed_after(id bigint) returns bigint
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select case when count(w.lsn) > 0 then coalesce((
+        select max(b.last_point) from (
+            select o.last_point, lead(o.recorded_lsn) over (order by o.last_point) as next_lsn
+            from pgtrickle.pgt_batches o where o.pgt_id = id
+        ) b where b.next_lsn <= min(w.lsn)), 0) end
+    from (
+        select g.confirmed_flush_lsn from pgtrickle_internal.subscriber_progress g
+        where g.pgt_id = id and g.slot_state in ('active', 'inactive')
+    ) w(lsn)
+$$;
+
+-- prune_feed: remove the oldest refreshes of a feed that are too old or too many rows. What a subscriber has not confirmed
+-- may become older, but not more.
 create or replace function pgtrickle_internal.prune_feed(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -176,7 +194,9 @@ begin
     ) b
     join pgtrickle.pgt_stream_tables s on s.pgt_id = id
     cross join lateral pgtrickle_internal.keep_bounds(s.keep_changes) k
-    where b.newer_rows > k.most_rows or b.recorded_at < clock_timestamp() - k.seconds * interval '1 s';
+    cross join lateral (select coalesce(pgtrickle_internal.unconfirmed_after(id), 9223372036854775807)) u(point)
+    where b.newer_rows > k.most_rows
+        or b.recorded_at < clock_timestamp() - k.seconds * interval '1 s' and b.last_point <= u.point;
     if last is null then
         return;
     end if;

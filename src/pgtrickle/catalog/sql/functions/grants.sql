@@ -26,12 +26,16 @@ revoke execute on all routines in schema pgtrickle, pgtrickle_internal from publ
 grant usage on schema pgtrickle_internal to public;
 
 grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrickle.server_worker_inventory,
-    pgtrickle.visible_repairs, pgtrickle.pg_stat_stream_tables, pgtrickle.quick_health, pgtrickle.pgt_cdc_status
+    pgtrickle.visible_repairs, pgtrickle.pg_stat_stream_tables, pgtrickle.quick_health, pgtrickle.pgt_cdc_status,
+    pgtrickle.publication_status, pgtrickle.subscriptions
     to public;
 grant select, insert (pgt_id, kind, seconds) on pgtrickle_internal.own_requests to public;
 grant select, insert (source_relid), delete on pgtrickle_internal.own_gates to public;
 grant select, insert (is_drained, is_disabled), update (is_drained, is_disabled), delete on pgtrickle_internal.own_drain to public;
 grant select, delete on pgtrickle_internal.own_remains to public;
+grant select on pgtrickle_internal.published_tables to public;
+grant select, insert (pgt_id, slot), delete on pgtrickle_internal.own_subscribers to public;
+grant select, insert (pgt_id, channel), delete on pgtrickle_internal.own_subscriptions to public;
 
 -- commands
 grant execute on function
@@ -51,6 +55,21 @@ grant execute on function
     pgtrickle.changes, pgtrickle.change_point, pgtrickle.preview_refresh,
     pgtrickle.export_definition,
     pgtrickle.is_drained, pgtrickle.is_enabled, pgtrickle.waits_for, pgtrickle.is_copy, pgtrickle.repairs, pgtrickle.sidecar_role to public;
+
+-- what follows a stream table: publications, subscribers and channels
+grant execute on function
+    pgtrickle.stream_table_to_publication, pgtrickle.drop_stream_table_publication, pgtrickle.register_subscriber,
+    pgtrickle.unregister_subscriber, pgtrickle.subscribe, pgtrickle.unsubscribe,
+    pgtrickle_internal.has_replica_identity, pgtrickle_internal.publication_comment,
+    pgtrickle_internal.own_publication, pgtrickle_internal.has_equality, pgtrickle_internal.identify_rows,
+    pgtrickle_internal.identify_published_rows, pgtrickle_internal.unidentified_tables, pgtrickle_internal.check_may_publish,
+    pgtrickle_internal.publication_name, pgtrickle_internal.create_publication, pgtrickle_internal.warn_about_publishing,
+    pgtrickle_internal.warn_subscribers, pgtrickle_internal.publish, pgtrickle_internal.unpublish, pgtrickle_internal.other_table,
+    pgtrickle_internal.drop_publication_with, pgtrickle_internal.drop_publication, pgtrickle_internal.may_register,
+    pgtrickle_internal.check_may_register, pgtrickle_internal.register_slot, pgtrickle_internal.unregister_slot,
+    pgtrickle_internal.current_lsn, pgtrickle_internal.may_read, pgtrickle_internal.check_channel,
+    pgtrickle_internal.check_may_notify, pgtrickle_internal.check_may_subscribe, pgtrickle_internal.open_channel,
+    pgtrickle_internal.close_channel to public;
 
 -- many definitions at once
 grant execute on function

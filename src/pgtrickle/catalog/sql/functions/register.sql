@@ -264,5 +264,8 @@ begin
         keep_changes = nullif(coalesce(o.keep_changes, s.keep_changes), 'off')
     where s.pgt_id = id;
     perform pgtrickle_internal.fit_feed(id);
+    if o.pooler_compatibility_mode then
+        perform pgtrickle_internal.check_not_subscribed(id);
+    end if;
 end
 $$;

@@ -16,6 +16,7 @@ begin
     perform pgtrickle_internal.check_reads_not(query_view, relation_id);
     perform pgtrickle_internal.refuse_breaking(relation_id, kept, 'give other columns to');
     perform pgtrickle_internal.tell_losses(relation_id, kept);
+    perform pgtrickle_internal.warn_subscribers(relation_id);
     -- refused queries are not evaluated
     perform pgtrickle_internal.check_candidate(query_view);
     replacement := pgtrickle_internal.build_replacement(relation_id, query_view);
@@ -30,6 +31,8 @@ begin
     perform pgtrickle_internal.put_in_place(relation_id, replacement, parts);
     perform pgtrickle_internal.note_name(replacement);
     perform pgtrickle_internal.finish_replacement(relation_id, replacement, later);
+    -- the index that identified its rows may be lost
+    perform pgtrickle_internal.identify_published_rows(replacement);
 end
 $$;
 

@@ -107,6 +107,8 @@ begin
     execute format('grant select, insert, update, delete, trigger on %s to %I',
         printed, pg_get_userbyid(pgtrickle.sidecar_role()));
     perform pgtrickle_internal.create_row_index(relation_id);
+    -- a publication of all tables, or of the schema, already includes it
+    perform pgtrickle_internal.identify_published_rows(relation_id);
     perform pgtrickle_internal.prove_ownership(relation_id);
 end
 $$;

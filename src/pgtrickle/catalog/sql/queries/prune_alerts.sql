@@ -2,6 +2,7 @@
 with forgotten as (
     delete from pgtrickle.pgt_episodes e
     where case e.event when 'stale_data' then not exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = e.subject)
+        when 'publication_lag' then not exists (select from pgtrickle.pgt_subscribers s where s.subscriber_id = e.subject)
         else not exists (select from pgtrickle.pgt_sources s where s.source_relid::bigint = e.subject) end
 )
 delete from pgtrickle.pgt_alerts a

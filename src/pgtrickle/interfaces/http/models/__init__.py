@@ -23,6 +23,12 @@ from pgtrickle.interfaces.http.models.definitions import (
     MaterializedView,
     PlannedChange,
 )
+from pgtrickle.interfaces.http.models.downstream import (
+    Notices,
+    Publication,
+    PublicationStatus,
+    Subscription,
+)
 from pgtrickle.interfaces.http.models.feeds import (
     Batch,
     Changes,
@@ -84,11 +90,14 @@ __all__ = [
     "Model",
     "Names",
     "Node",
+    "Notices",
     "OperatorLine",
     "Outcome",
     "Overview",
     "PlannedChange",
     "Preview",
+    "Publication",
+    "PublicationStatus",
     "Readiness",
     "Refresh",
     "RowSet",
@@ -97,6 +106,7 @@ __all__ = [
     "Sidecar",
     "SourceReader",
     "SourceRow",
+    "Subscription",
     "TableDetail",
     "TableFields",
     "TableRow",
