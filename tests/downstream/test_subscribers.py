@@ -168,7 +168,7 @@ def test_dropping_a_stream_table_drops_its_publication_and_names_its_slots(reade
     assert app.execute("select from pgtrickle.publication_status").fetchall() == []
 
 
-def test_a_changed_key_is_one_update(subscriber, orders, app, admin, refreshed):
+def test_a_primary_key_stays_the_identity_and_changes_arrive(subscriber, orders, app, admin, refreshed):
     """A stream table with a primary key keeps it as its replica identity, and needs no whole rows."""
     app.execute(
         "select pgtrickle.create_stream_table('sales', 'select id, amount from orders', schedule => null,"
