@@ -14,7 +14,8 @@ select g.installation || '-' || (select oid from pg_database where datname = cur
         (select jsonb_agg(jsonb_build_array(d.source_type, d.source_relid::bigint, d.source_schema, d.source_name,
                 d.columns_used, d.schema_fingerprint) order by d.source_type, d.source_relid)
             from pgtrickle.pgt_dependencies d where d.pgt_id = %(id)s),
-        (select jsonb_agg(distinct jsonb_build_array(lower(p.proname), p.prokind, p.proretset))
+        (select jsonb_agg(distinct jsonb_build_array(p.pronamespace::regnamespace::text, lower(p.proname), p.prokind,
+                p.proretset))
             from pg_proc p where p.oid >= 16384 and (p.prokind = 'a' or p.proretset)),
         (select jsonb_agg(jsonb_build_array(c.oid::bigint, n.nspname, c.relname, c.relkind, row_security_active(c.oid),
                 exists (select from pg_inherits h where h.inhparent = c.oid),
