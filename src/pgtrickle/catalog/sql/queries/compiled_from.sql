@@ -26,7 +26,11 @@ select g.installation || '-' || (select oid from pg_database where datname = cur
                 a.attcollation::bigint, a.attnotnull) order by a.attrelid, a.attnum)
             from pg_attribute a join captured s on a.attrelid = s.id
             where a.attnum > 0 and not a.attisdropped),
+        (select jsonb_agg(jsonb_build_array(a.attrelid::bigint, a.attname) order by a.attrelid, a.attname)
+            from captured s join pg_attribute a on a.attrelid = s.id and a.attnum > 0 and a.attnotnull
+            where not a.attisdropped and not pgtrickle_internal.is_never_null(a.attrelid, a.attname)),
         (select jsonb_agg(jsonb_build_array(i.indexrelid::bigint, i.indrelid::bigint, i.indkey::text, i.indnkeyatts,
+                i.indclass::text, i.indcollation::text,
                 i.indisprimary, i.indisunique, i.indisvalid, i.indimmediate, i.indpred is null,
                 pg_get_expr(i.indexprs, i.indrelid), x.relam::bigint) order by i.indexrelid)
             from pg_index i join pg_class x on x.oid = i.indexrelid
