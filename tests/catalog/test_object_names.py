@@ -15,7 +15,7 @@ def log(app, source):
     app.execute("create type mood as enum ('good', 'bad')")
     return source(
         "log(id int, relation regclass, grantee regrole, word text, relations regclass[], at place,"
-        " known known_table, mood mood)"
+        " known known_table, mood mood, acl aclitem, acls aclitem[])"
     )
 
 
@@ -46,6 +46,10 @@ def create(app, query: str) -> None:
         "upper(relation::varchar)",
         "pg_typeof(mood)::text",
         "'english'::regconfig::text",
+        "acl::text",
+        "acls::text",
+        "format('%s', acl)",
+        "word::aclitem",
     ],
 )
 def test_a_query_that_prints_or_parses_names_is_refused(log, app, expression):

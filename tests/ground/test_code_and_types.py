@@ -129,6 +129,7 @@ def test_configurations_of_text_search_are_watched(ground, admin, source):
     )
     ground.follow("select id, to_tsvector('public.words', t)::text as w from pages")
     ground.follow("select id, lexemes(t) as w from pages", "in_a_body")
+    ground.follow("select id from pages where t @@ 'cats'", "by_texts")
     ground.follow("select id, lower(t) as w from pages", "without")
     for statement in (
         "alter text search configuration words alter mapping for asciiword with simple",
@@ -137,7 +138,10 @@ def test_configurations_of_text_search_are_watched(ground, admin, source):
     ):
         admin.execute(statement)
         says = "a text search configuration or dictionary was created, altered or dropped"
-        assert (statement, ground.poll()) == (statement, {"s": says, "in_a_body": says})
+        assert (statement, ground.poll()) == (
+            statement,
+            {"s": says, "in_a_body": says, "by_texts": says},
+        )
     admin.execute("comment on text search configuration words is 'nothing'")
     admin.execute("alter text search configuration words owner to app")
     assert ground.poll() == {}

@@ -19,6 +19,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.catalog", "guard.sql"),
     ("pgtrickle.catalog", "closure.sql"),
     ("pgtrickle.catalog", "analyse.sql"),
+    ("pgtrickle.catalog", "keys.sql"),
     ("pgtrickle.catalog", "object_names.sql"),
     ("pgtrickle.catalog", "check_relations.sql"),
     ("pgtrickle.catalog", "missing_grants.sql"),

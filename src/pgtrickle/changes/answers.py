@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pgtrickle.changes.keys import ALWAYS, NEVER, LookupKeys, any_of, trusted_sql
 from pgtrickle.changes.relations import (
-    CHANGE,
     Ends,
     carried_list,
+    change_column,
+    change_of,
     native_list,
     where,
     where_all,
@@ -40,10 +41,11 @@ _COUNTS = {
 def _comparison_query(read: Read, ends: Ends, keys: LookupKeys | None, kept: sql.Composable) -> sql.Composed:
     """Compares both ends, by the carried form of the values."""
     assert read.query is not None
-    weight = _COUNTS[read.version].format(end=CHANGE)
+    change = change_column(read.query)
+    weight = _COUNTS[read.version].format(end=change)
     both = [
         sql.SQL("select t.*, {} as {} from ({}select * from ({}) as t) as t").format(
-            sql.Literal(sign), CHANGE, _parts_clause(read, version, ends, keys), trusted_sql(read.query)
+            sql.Literal(sign), change, _parts_clause(read, version, ends, keys), trusted_sql(read.query)
         )
         for sign, version in ((1, Version.NOW), (-1, Version.BEFORE))
     ]
@@ -121,13 +123,15 @@ def _moved_rows(read: Read, ends: Ends, sign: str, conditions: list[sql.Composab
     """The rows that the window inserted (`sign` is >) or deleted (<), once for each copy."""
     names = sql.SQL(", ").join(sql.SQL("c.{}").format(sql.Identifier(field.name)) for field in read.fields)
     positions = sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(len(read.fields)))
+    assert read.source is not None
     return sql.SQL(
-        "select {names} from (select {fields}, abs(sum(t.{change})) as {change} from ({window}) as t{where}"
-        " group by {positions} having sum(t.{change}) {sign} 0) as c, generate_series(1, c.{change})"
+        "select {names} from (select {fields}, abs(sum(t.{change})) as {copies} from ({window}) as t{where}"
+        " group by {positions} having sum(t.{change}) {sign} 0) as c, generate_series(1, c.{copies})"
     ).format(
         names=names,
         fields=native_list(read),
-        change=CHANGE,
+        change=change_of(read.source),
+        copies=change_column(*(field.name for field in read.fields)),
         window=window_query(read, ends),
         where=where_all(conditions),
         positions=positions,

@@ -12,7 +12,7 @@ from pgtrickle.changes.answers import answer_query, is_empty_answer
 from pgtrickle.changes.kept_rows import Ask, can_be_kept, matching_rows
 from pgtrickle.changes.keys import ALWAYS, NEVER, LookupKeys, any_of, trusted_sql
 from pgtrickle.changes.memory import Holding, cost
-from pgtrickle.changes.relations import CHANGE, Ends, carried_list, where, where_all, window_query
+from pgtrickle.changes.relations import Ends, carried_list, change_of, where, where_all, window_query
 from pgtrickle.model.carrier import BOOLEAN, Carrier, Field
 from pgtrickle.plan.reads import AGAIN, WEIGHT, Read, ReadKind, Version
 from pgtrickle.postgres.arrow import arrow_schema, read_batches
@@ -119,15 +119,17 @@ def read_query(read: Read, ends: Ends, keys: LookupKeys | None, piece: str | Non
 
 
 def _changes_query(read: Read, ends: Ends) -> sql.Composed:
+    assert read.source is not None
+    change = change_of(read.source)
     return sql.SQL(
         "select {fields}, sum(t.{change})::bigint as {weight} from ({window}) as t{where}"
         " group by {positions} having sum(t.{change}) <> 0"
     ).format(
         fields=carried_list(read),
         weight=sql.Identifier(WEIGHT),
-        change=CHANGE,
+        change=change,
         window=window_query(read, ends),
-        where=where_all([sql.SQL("t.{} <> 0").format(CHANGE)]),
+        where=where_all([sql.SQL("t.{} <> 0").format(change)]),
         positions=_positions(len(read.fields)),
     )
 
@@ -150,6 +152,7 @@ def _rows_query(read: Read, ends: Ends, keys: LookupKeys | None, piece: str | No
 
 def inserted_query(read: Read, ends: Ends, keys: LookupKeys | None) -> sql.Composed:
     """The rows of a read that the window inserted, with negative weights."""
+    assert read.source is not None
     fields, found = _fields_and_lookups(read, keys)
     return sql.SQL(
         "select {fields}, -sum(t.{change})::bigint as {weight} from ({window}) as t{where}"
@@ -157,7 +160,7 @@ def inserted_query(read: Read, ends: Ends, keys: LookupKeys | None) -> sql.Compo
     ).format(
         fields=fields,
         weight=sql.Identifier(WEIGHT),
-        change=CHANGE,
+        change=change_of(read.source),
         window=window_query(read, ends),
         where=where_all([found]),
         positions=_positions(len(fields_of(read))),

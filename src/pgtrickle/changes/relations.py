@@ -14,8 +14,18 @@ from pgtrickle.plan.expressions.clock import CLOCK
 from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.connection import sql
 
-CHANGE = sql.Identifier("weight of the change")
-"""A name that hardly any source has: many have a column `weight`."""
+
+def change_column(*texts: str) -> sql.Identifier:
+    """The name of the column that holds the weights of changes: one that occurs in none of these texts."""
+    name = "weight of the change"
+    while any(name in text for text in texts):
+        name += "'"
+    return sql.Identifier(name)
+
+
+def change_of(source: Source) -> sql.Identifier:
+    """The name of that column beside the columns of a source."""
+    return change_column(*(column.name for column in source.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,7 @@ def _clock_crossings(read: Read, ends: Ends) -> list[sql.Composed]:
     table = sql.Identifier(read.source.table.schema, read.source.table.name)
     return [
         sql.SQL("select {}, {} as {} from {} as t where ({}) and not coalesce({}, false)").format(
-            sql.SQL(", ").join(used), sql.Literal(weight), CHANGE, table, holds, other
+            sql.SQL(", ").join(used), sql.Literal(weight), change_of(read.source), table, holds, other
         )
         for weight, holds, other in ((1, now, then), (-1, then, now))
     ]
@@ -89,7 +99,7 @@ def captured_rows(read: Read, ends: Ends, uses: Collection[str]) -> sql.Composed
     ]
     arms = [
         sql.SQL("select {} from {} where {}").format(
-            sql.SQL(", ").join([*columns, sql.SQL("weight as {}").format(CHANGE)]),
+            sql.SQL(", ").join([*columns, sql.SQL("weight as {}").format(change_of(read.source))]),
             sql.Identifier(b.schema, b.name),
             unseen_by(ends.frontier(read.source)),
         )

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pgtrickle.changes.memory import Holding
 from pgtrickle.changes.read import fields_of
-from pgtrickle.changes.relations import CHANGE, Ends, captured_rows, carried_list, where, where_all
+from pgtrickle.changes.relations import Ends, captured_rows, carried_list, change_of, where, where_all
 from pgtrickle.model.carrier import DecimalType, SparkType
 from pgtrickle.plan.reads import WEIGHT, Read, ReadKind
 from pgtrickle.postgres.arrow import arrow_schema, read_batches
@@ -89,6 +89,8 @@ def _query(asked: Sequence[Reader]) -> sql.Composed:
 def _arm(number: int, asked: Sequence[Reader]) -> sql.Composed:
     """The rows of one reader: its own columns, and nulls for those of the others."""
     read, ends = asked[number]
+    assert read.source is not None
+    change = change_of(read.source)
     before = [_nulls(other) for other, _ in asked[:number]]
     after = [_nulls(other) for other, _ in asked[number + 1 :]]
     rows = sql.SQL(
@@ -98,10 +100,10 @@ def _arm(number: int, asked: Sequence[Reader]) -> sql.Composed:
     ).format(
         fields=carried_list(read),
         weight=sql.Identifier(WEIGHT),
-        change=CHANGE,
+        change=change,
         window=_WINDOW,
         condition=where(read, [], ends.before),
-        where=where_all([sql.SQL("t.{} <> 0").format(CHANGE)]),
+        where=where_all([sql.SQL("t.{} <> 0").format(change)]),
         positions=sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(len(read.fields))),
     )
     columns = sql.SQL(", ").join([sql.Literal(number), *before, sql.SQL("r.*"), *after])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.plan.compile import Compiled
+from pgtrickle.plan.expressions.clock import shown_with_clock
 from pgtrickle.plan.operators import Evaluated, Operator, Scan
 from pgtrickle.plan.passes.bind.reads import same_text
 from pgtrickle.plan.program import Program
@@ -102,7 +103,7 @@ def _read_lines(read: Read) -> Iterator[str]:
     columns = ", ".join(dict.fromkeys(read.expressions))
     origin = str(read.source.name) if read.source else f"({read.query})"
     origin = f"changes of {origin}" if read.kind is ReadKind.CHANGES else origin
-    where = f" where {read.condition}" if read.condition else ""
+    where = f" where {shown_with_clock(read.condition)}" if read.condition else ""
     yield f"    select {columns} from {origin} as t{where}"
     for part in read.parts:
         yield f"    {part.name}: {_part_access(part)}"
@@ -173,7 +174,7 @@ def _read_expressions(program: Program) -> list[str]:
     texts = [
         e for read in program.reads if read.source for e in read.expressions if not _is_column(e, read.source)
     ]
-    return texts + [read.condition for read in program.reads if read.condition]
+    return texts + [shown_with_clock(read.condition) for read in program.reads if read.condition]
 
 
 def _is_column(text: str, source: Source) -> bool:

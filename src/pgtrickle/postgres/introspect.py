@@ -127,14 +127,23 @@ def virtual_column(connection: Connection, sources: Sequence[RelationId]) -> str
 
 
 def aggregate_names(connection: Connection) -> frozenset[str]:
-    """The names of all aggregates, in lower case."""
-    rows = connection.execute("select distinct lower(proname) from pg_proc where prokind = 'a'").fetchall()
-    return frozenset(name for (name,) in rows)
+    """The names of all aggregates, in lower case; outside of pg_catalog, after their schema and a point."""
+    return _function_names(connection, is_aggregate=True)
 
 
 def set_function_names(connection: Connection) -> frozenset[str]:
-    """The names of all set-returning functions, in lower case."""
-    rows = connection.execute("select distinct lower(proname) from pg_proc where proretset").fetchall()
+    """The names of all set-returning functions, written in the same way."""
+    return _function_names(connection, is_aggregate=False)
+
+
+def _function_names(connection: Connection, *, is_aggregate: bool) -> frozenset[str]:
+    # another schema may have an aggregate with the name of a built-in function: PostgreSQL prints its schema
+    rows = connection.execute(
+        "select distinct case when n.nspname <> 'pg_catalog' then n.nspname || '.' else '' end"
+        " || lower(p.proname) from pg_proc p join pg_namespace n on n.oid = p.pronamespace"
+        " where case when %s then p.prokind = 'a' else p.proretset end",
+        (is_aggregate,),
+    ).fetchall()
     return frozenset(name for (name,) in rows)
 
 

@@ -47,7 +47,8 @@ class Typer(Protocol):
 class QueryDefinition:
     """A query as PostgreSQL wrote it down, with all it reads.
 
-    `aggregates` and `set_functions` are names of functions, in lower case and without their schema.
+    `aggregates` and `set_functions` are names of functions in lower case. Outside of pg_catalog, their schema
+    and a point come first.
     """
 
     query: str

@@ -54,8 +54,18 @@ def is_aggregate(node: exp.Expr, context: Context) -> bool:
     """Whether the node is a call of an aggregate, with its FILTER and WITHIN GROUP."""
     if isinstance(node, (exp.AggFunc, exp.WithinGroup, exp.Filter)):
         return True
+    return _function_name(node) in context.definition.aggregates
+
+
+def _function_name(node: exp.Expr) -> str | None:
+    """The function that a node calls, as `Definition` names it; None if it is no call by name."""
     call = bare_call(node)
-    return isinstance(call, exp.Anonymous) and call.name.lower() in context.definition.aggregates
+    if not isinstance(call, exp.Anonymous):
+        return None
+    holder = call.parent
+    is_qualified = isinstance(holder, exp.Dot) and holder.expression is call
+    schema = f"{holder.this.name}." if isinstance(holder, exp.Dot) and is_qualified else ""
+    return schema + call.name.lower()
 
 
 def set_functions(node: exp.Expr, context: Context) -> list[exp.Expr]:
@@ -80,7 +90,7 @@ def is_set_function(node: exp.Expr, context: Context) -> bool:
     call = bare_call(node)
     if isinstance(call, exp.Unnest):
         return True
-    return isinstance(call, exp.Anonymous) and call.name.lower() in context.definition.set_functions
+    return _function_name(call) in context.definition.set_functions
 
 
 def is_grouping(node: exp.Expr) -> bool:

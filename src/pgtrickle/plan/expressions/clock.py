@@ -11,8 +11,12 @@ from pgtrickle.plan.expressions.dialect import parse_or_none, to_sql
 from pgtrickle.plan.expressions.expression import Expression
 from pgtrickle.plan.expressions.syntax import WordedCall
 
-CLOCK = "⟨clock⟩"
-"""Stands in the SQL of a read for the time at the end of the window that is read."""
+CLOCK = "\x00clock\x00"
+"""Stands in the SQL of a read for the time at the end of the window that is read.
+
+No text and no name of a query contains it: PostgreSQL has no character with the code 0.
+"""
+_SHOWN = "⟨clock⟩"
 
 _TYPES: dict[type[exp.Expr], str] = {
     exp.CurrentTimestamp: "timestamptz",
@@ -71,6 +75,11 @@ def _reads_clock(node: exp.Expr) -> bool:
     if isinstance(node, exp.Anonymous) and node.name.lower() == "age":
         return len(node.expressions) == 1
     return (isinstance(node, exp.Anonymous) and node.name.lower() in _NAMES) or type(node) in _TYPES
+
+
+def shown_with_clock(condition: str) -> str:
+    """A condition as people read it."""
+    return condition.replace(CLOCK, _SHOWN)
 
 
 def has_age(condition: Expression) -> bool:

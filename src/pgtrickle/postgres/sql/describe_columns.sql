@@ -5,7 +5,7 @@
 -- The next to last column is its equality operator. Outside of pg_catalog it has its schema: a plain = would not find it, or
 -- would find the one of a type to which a value is cast, such as that of text for citext. The last column is the
 -- collation, null for the default one.
-select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull,
+select a.attrelid::bigint, a.attname, a.attnum, a.attnotnull and pgtrickle_internal.is_never_null(a.attrelid, a.attname),
     format_type(b.oid, m.typmod),
     format_type(b.oid, null), b.typtype, b.typcategory,
     case when b.oid = 'numeric'::regtype and m.typmod >= 4 then ((m.typmod - 4) >> 16) & 65535 end,

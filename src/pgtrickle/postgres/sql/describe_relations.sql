@@ -13,16 +13,8 @@ select c.oid::bigint, n.nspname, c.relname,
         where k.oid = copied.id
     ),
     (
-        select coalesce(jsonb_agg(k.names order by i.indisprimary desc, i.indexrelid), '[]')
-        from pg_index i cross join lateral (
-            select jsonb_agg(a.attname order by part.position) as names, bool_and(a.attnotnull) as is_key
-            from unnest(i.indkey::smallint[]) with ordinality as part(number, position)
-            join pg_attribute a on a.attrelid = i.indrelid and a.attnum = part.number
-            where part.position <= i.indnkeyatts) k
-        where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null
-            -- children of a table that is not partitioned may repeat its keys
-            and (c.relkind = 'p' or not exists (select from pg_inherits h where h.inhparent = c.oid))
-            and 0 <> all (i.indkey::smallint[]) and k.is_key
+        select coalesce(jsonb_agg(to_jsonb(k.column_names) order by k.is_primary desc, k.index_id), '[]')
+        from pgtrickle_internal.unique_keys(c.oid) k
     ),
     (
         select coalesce(jsonb_agg(k.names order by i.indexrelid), '[]')

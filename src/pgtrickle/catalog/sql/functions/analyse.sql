@@ -105,6 +105,29 @@ as $$
     where part <> 0
 $$;
 
+-- is_known_stable: whether a stable function is built in and its result depends on nothing but its arguments, the
+-- settings that a stream table records, the clock, types and text search. These are listed: any other stable function
+-- may read catalogs, roles, transactions or the session, and so may those of a later version of PostgreSQL.
+-- object_names.sql decides about names of objects, such as regclass.
+create or replace function pgtrickle_internal.is_known_stable(function_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select p.oid < 16384 and not 'xid'::regtype = any (p.proargtypes::oid[]) and (p.proname = any (
+        '{age, aclexplode, anytextcat, array_to_json, array_to_string, concat, concat_ws, convert, convert_from,
+        convert_to, date, date_add, date_part, date_subtract, date_trunc, enum_first, enum_last, enum_range, extract,
+        format, generate_series, get_current_ts_config, getdatabaseencoding, in_range, interval_pl_timestamptz,
+        length, make_timestamptz, money, now, numeric, overlaps, pg_typeof, phraseto_tsquery, plainto_tsquery,
+        quote_literal, quote_nullable, row_to_json, statement_timestamp, textanycat, time, timestamp, timestamptz,
+        timestamptz_mi_interval, timestamptz_pl_interval, timetz, timezone, to_char, to_date, to_json, to_jsonb,
+        to_number, to_timestamp, to_tsquery, to_tsvector, transaction_timestamp, ts_headline, ts_match_tq,
+        ts_match_tt, websearch_to_tsquery, xml, xml_is_well_formed}')
+        or p.proname ~ '^(date|timestamp|timestamptz)_(cmp|eq|ge|gt|le|lt|ne)_(date|timestamp|timestamptz)$'
+        or p.proname ~ '^(jsonb?_|reg)'
+        or p.proname ~ ('^(array|bpchar|cash|cstring|date|domain|enum|interval|multirange|name|range|record|text|time|'
+            'timestamp|timestamptz|timetz|varchar|xml|any\w+)_?(in|out|recv|send)$'))
+    from pg_proc p where p.oid = function_id
+$$;
+
 -- check_functions: refuse functions that can return different results for the same rows, or that the sidecar may
 -- not execute.
 create or replace function pgtrickle_internal.check_functions(query_view oid, reader oid) returns void
@@ -125,10 +148,7 @@ begin
                     then format('PostgreSQL treats a function as volatile unless it is declared otherwise. If it always '
                         'returns the same for the same arguments, declare it so: alter function %s immutable', called.printed)
                     else 'It can return something else on every call, so no stored result would be correct. Remove it.' end;
-        elsif called.provolatile = 's' and (called.oid >= 16384
-            or (called.proname ~ '^(pg_|has_|txid_|inet_(client|server)_|current_|session_|row_security|'
-                    '(obj|col|shobj)_description|to_reg|version$|(table|schema|database|query|cursor)_to_xml)'
-                and called.proname <> 'pg_typeof'))
+        elsif called.provolatile = 's' and not pgtrickle_internal.is_known_stable(called.oid)
         then
             raise exception '%', format('the query calls %s, whose result may depend on more than its arguments',
                     called.printed) using

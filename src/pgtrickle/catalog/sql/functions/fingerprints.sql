@@ -15,14 +15,10 @@ as $$
             left join pg_attrdef e on e.adrelid = a.attrelid and e.adnum = a.attnum
             where a.attrelid = c.oid and a.attnum = any (numbers) and not a.attisdropped),
         'keys', (
-            select coalesce(jsonb_agg(distinct k.names), '[]')
-            from pg_index i cross join lateral (
-                select jsonb_agg(a.attname order by a.attnum) as names, bool_and(a.attnotnull) as is_key
-                from unnest(i.indkey) with ordinality as part(number, position)
-                join pg_attribute a on a.attrelid = i.indrelid and a.attnum = part.number
-                where part.position <= i.indnkeyatts) k
-            where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate
-                and i.indpred is null and 0 <> all (i.indkey) and k.is_key),
+            select coalesce(jsonb_agg(distinct sorted.names), '[]')
+            from pgtrickle_internal.unique_keys(c.oid) k cross join lateral (
+                select jsonb_agg(a.attname order by a.attnum) as names from pg_attribute a
+                where a.attrelid = c.oid and a.attname = any (k.column_names)) sorted),
         'tree', (
             with recursive tree(id) as (
                 select c.oid

@@ -119,6 +119,8 @@ grant execute on function
     pgtrickle_internal.has_moved, pgtrickle_internal.timeline, pgtrickle_internal.system_identifier, pgtrickle_internal.present_identity,
     pgtrickle_internal.snapshot_time, pgtrickle_internal.missing_grants, pgtrickle_internal.missing_room, pgtrickle_internal.trial_schema,
     pgtrickle_internal.relations_of, pgtrickle_internal.rules_of, pgtrickle_internal.is_invoker,
+    pgtrickle_internal.refuse_deferred_code,
+    pgtrickle_internal.is_never_null, pgtrickle_internal.separates_values, pgtrickle_internal.unique_keys,
     pgtrickle_internal.may_select, pgtrickle_internal.copy_of, pgtrickle_internal.is_served, pgtrickle_internal.sidecar_seen,
     pgtrickle_internal.definition_text, pgtrickle_internal.definition_changes, pgtrickle_internal.stored_changes,
     pgtrickle_internal.tables_of_set, pgtrickle_internal.request_preview, pgtrickle_internal.preview_lock, pgtrickle_internal.preview_since,

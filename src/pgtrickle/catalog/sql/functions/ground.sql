@@ -97,12 +97,14 @@ begin
 end
 $$;
 
--- searches_text: whether a function parses text for searching, or takes or returns the result.
+-- searches_text: whether a function parses text for searching, or takes or returns the result. `text @@ text` does it
+-- without a type that says so.
 create or replace function pgtrickle_internal.searches_text(function_id oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select coalesce((select '{regconfig,regdictionary,tsvector,tsquery}'::regtype[]::oid[]
-            && (p.proargtypes::oid[] || p.prorettype) from pg_proc p where p.oid = function_id), false)
+            && (p.proargtypes::oid[] || p.prorettype) or p.oid = 'ts_match_tt'::regproc
+        from pg_proc p where p.oid = function_id), false)
 $$;
 
 -- uses_text_search: whether the body of a function may use text search.
@@ -110,8 +112,8 @@ create or replace function pgtrickle_internal.uses_text_search(function_id oid) 
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select exists (select from pg_proc p where p.oid = function_id
-            and p.prosrc ~* 'tsvector|tsquery|\mts_|regconfig|regdictionary')
-        or exists (select from pg_proc p cross join lateral regexp_matches(p.prosqlbody::text, ':funcid (\d+)', 'g') found
+            and p.prosrc ~* 'tsvector|tsquery|\mts_|regconfig|regdictionary|@@')
+        or exists (select from pg_proc p cross join lateral regexp_matches(p.prosqlbody::text, ':(?:funcid|opfuncid) (\d+)', 'g') found
             where p.oid = function_id and pgtrickle_internal.searches_text(found[1]::oid))
 $$;
 

@@ -217,14 +217,20 @@ as $$
 $$;
 
 -- note_ground: record the current versions after a comparison that found no relevant change, so that it is not
--- repeated.
+-- repeated. What was compiled may rely on more of a source than its content: which columns are never null, and its
+-- indexes. So every process compiles the query again if the row of a source has changed.
 create or replace function pgtrickle_internal.note_ground(id bigint) returns void
 language sql set search_path = pg_catalog, pg_temp
 as $$
-    update pgtrickle.pgt_ground g set
-        version = pgtrickle_internal.version_of(g.kind, g.object_id, g.detail),
-        content = coalesce(pgtrickle_internal.content_of(g.kind, g.object_id, g.detail, g.content), g.content)
-    where g.pgt_id = id and g.version is distinct from pgtrickle_internal.version_of(g.kind, g.object_id, g.detail)
+    with noted as (
+        update pgtrickle.pgt_ground g set
+            version = pgtrickle_internal.version_of(g.kind, g.object_id, g.detail),
+            content = coalesce(pgtrickle_internal.content_of(g.kind, g.object_id, g.detail, g.content), g.content)
+        where g.pgt_id = id and g.version is distinct from pgtrickle_internal.version_of(g.kind, g.object_id, g.detail)
+        returning g.kind
+    )
+    update pgtrickle.pgt_stream_tables s set ground_generation = s.ground_generation + 1
+    where s.pgt_id = id and exists (select from noted n where n.kind = 'source')
 $$;
 
 -- note_versions: record the current versions after a comparison that stops the stream table; the next change

@@ -2,12 +2,12 @@
 -- the reader's search_path does not lead to it. A stored text would be outdated by a rename and depends on the
 -- session. So a query may carry, compare and store such values, but not print or parse them.
 
--- name_types: the types whose values print as names of objects.
+-- name_types: the types whose values print as names of objects or roles.
 create or replace function pgtrickle_internal.name_types() returns oid[]
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
     select '{regproc,regprocedure,regoper,regoperator,regclass,regtype,regrole,regnamespace,regconfig,regdictionary,
-        regcollation}'::regtype[]::oid[]
+        regcollation,aclitem}'::regtype[]::oid[]
 $$;
 
 -- holds_names: whether a query uses values that print as names: alone, in an array, in a domain or in a row.

@@ -231,6 +231,31 @@ as $$
     ) f(code) where c.oid = relation_id
 $$;
 
+-- refuse_deferred_code: raise if the current transaction has written to a table whose constraint triggers may still
+-- wait for the commit. PostgreSQL shows no queue of them, but a writer holds a lock until then, and a table with
+-- waiting triggers cannot lose them. Built-in triggers run as the owner of their table, or no code of others, except that
+-- of an exclusion constraint: it evaluates expressions. Before version 18, PostgreSQL runs all this as the role that
+-- commits.
+create or replace function pgtrickle_internal.refuse_deferred_code() returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    waiting text := (
+        select string_agg(distinct format('%I on %s', t.tgname, pgtrickle_internal.printed(t.tgrelid)), ', ')
+        from pg_locks l join pg_trigger t on t.tgrelid = l.relation and t.tgdeferrable
+        left join pg_constraint k on k.oid = t.tgconstraint
+        where l.pid = pg_backend_pid() and l.locktype = 'relation' and l.mode = 'RowExclusiveLock'
+            and (t.tgfoid >= 16384 or k.contype = 'x'));
+begin
+    if waiting is not null then
+        raise exception '%', format('the statement has written to a table with deferrable triggers: %s', waiting) using
+            errcode = 'TA003',
+            hint = 'They could run at the commit, with the rights of the role that is logged in. Let the owner run the '
+                'statement.';
+    end if;
+end
+$$;
+
 -- untrusted_reads: the untrusted code that a refresh of a stream table would run before it writes, and the foreign
 -- credentials that it would use, as one text; null if there is nothing. Owners, memberships, domain constraints,
 -- casts and functions of the same name change without notice, so everything that the query reaches is checked

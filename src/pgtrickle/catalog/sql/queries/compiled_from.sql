@@ -14,7 +14,8 @@ select g.installation || '-' || (select oid from pg_database where datname = cur
         (select jsonb_agg(jsonb_build_array(d.source_type, d.source_relid::bigint, d.source_schema, d.source_name,
                 d.columns_used, d.schema_fingerprint) order by d.source_type, d.source_relid)
             from pgtrickle.pgt_dependencies d where d.pgt_id = %(id)s),
-        (select jsonb_agg(distinct jsonb_build_array(lower(p.proname), p.prokind, p.proretset))
+        (select jsonb_agg(distinct jsonb_build_array(p.pronamespace::regnamespace::text, lower(p.proname), p.prokind,
+                p.proretset))
             from pg_proc p where p.oid >= 16384 and (p.prokind = 'a' or p.proretset)),
         (select jsonb_agg(jsonb_build_array(c.oid::bigint, n.nspname, c.relname, c.relkind, row_security_active(c.oid),
                 exists (select from pg_inherits h where h.inhparent = c.oid),
@@ -25,7 +26,11 @@ select g.installation || '-' || (select oid from pg_database where datname = cur
                 a.attcollation::bigint, a.attnotnull) order by a.attrelid, a.attnum)
             from pg_attribute a join captured s on a.attrelid = s.id
             where a.attnum > 0 and not a.attisdropped),
+        (select jsonb_agg(jsonb_build_array(a.attrelid::bigint, a.attname) order by a.attrelid, a.attname)
+            from captured s join pg_attribute a on a.attrelid = s.id and a.attnum > 0 and a.attnotnull
+            where not a.attisdropped and not pgtrickle_internal.is_never_null(a.attrelid, a.attname)),
         (select jsonb_agg(jsonb_build_array(i.indexrelid::bigint, i.indrelid::bigint, i.indkey::text, i.indnkeyatts,
+                i.indclass::text, i.indcollation::text,
                 i.indisprimary, i.indisunique, i.indisvalid, i.indimmediate, i.indpred is null,
                 pg_get_expr(i.indexprs, i.indrelid), x.relam::bigint) order by i.indexrelid)
             from pg_index i join pg_class x on x.oid = i.indexrelid
