@@ -28,7 +28,7 @@ const ROUTES = [
 const PAGES = [["#/", "Overview"], ["#/graph", "Graph"], ["#/capture", "Capture"], ["#/sidecars", "Sidecars"]];
 
 // below databases/NAME/, the list of all databases is two levels up
-const IN_FLEET = /\/databases\/[^/]+\/$/.test(location.pathname);
+const DATABASE = location.pathname.match(/\/databases\/([^/]+)\/$/)?.[1];
 const view = document.getElementById("view");
 let leaving = null;
 
@@ -81,7 +81,7 @@ function onKey(event) {
 }
 
 async function start() {
-  put(document.getElementById("pages"), IN_FLEET ? h("a", { href: "../../" }, "Databases") : null, PAGES.map(([href, text]) => h("a", { href }, text)));
+  put(document.getElementById("pages"), DATABASE ? h("a", { href: "../../", title: "All databases" }, "‹ ", h("span", { class: "name" }, decodeURIComponent(DATABASE))) : null, PAGES.map(([href, text]) => h("a", { href }, text)));
   put(document.getElementById("bar-end"), h("span", { class: "live", id: "live" }, h("span", {}, "live")), signInButton());
   live.addEventListener("connection", showConnection);
   document.addEventListener("keydown", onKey);

@@ -3,7 +3,7 @@
 import { get, Problem } from "./api.js";
 import { h, put } from "./dom.js";
 import { count, counted } from "./format.js";
-import { problemNotice } from "./notices.js";
+import { problemNotice, sentence } from "./notices.js";
 import { session, signInButton } from "./session.js";
 
 const EVERY_MS = 1000;
@@ -22,7 +22,7 @@ function show() {
   found.sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state) || a.name.localeCompare(b.name));
   const troubled = databases.filter((one) => LABELS[one.state] === "failing").length;
   put(title, databases.length === 0 ? "No database is served yet."
-    : troubled ? `${counted(troubled, "database")} of ${count(databases.length)} cannot be served.`
+    : troubled ? `${count(troubled)} of ${counted(databases.length, "database")} cannot be served.`
       : databases.length === 1 ? "One database is served." : `All ${count(databases.length)} databases are served.`);
   put(list, found.map(row));
 }
@@ -36,12 +36,12 @@ function row(database) {
     suspended ? `${counted(suspended, "stream table")} suspended` : null,
   ].filter(Boolean);
   return h("tr", {},
-    h("td", {}, h("a", { class: "name", href: database.path }, database.name)),
+    h("td", {}, h("a", { class: "name", href: database.path }, database.name),
+      notes.length ? h("div", { class: "soft" }, sentence(notes.join("; "))) : null),
     h("td", {}, h("span", { class: `state ${LABELS[database.state]}` }, database.state)),
     h("td", { class: "number" }, database.stream_tables === null ? "–" : count(database.stream_tables)),
-    h("td", { class: "number" }, database.behind === null ? "–" : count(database.behind)),
-    h("td", { class: "number" }, `${count(database.busy)} of ${count(database.quota)}`),
-    h("td", { class: "soft" }, notes.join("; ")));
+    h("td", { class: "number wide-only" }, database.behind === null ? "–" : count(database.behind)),
+    h("td", { class: "number wide-only" }, `${count(database.busy)} of ${count(database.quota)}`));
 }
 
 async function load() {
@@ -50,7 +50,8 @@ async function load() {
     if (!list.isConnected) {
       put(view, h("div", { class: "overview-top" }, title, search),
         h("section", { class: "panel" }, h("table", { class: "plain" },
-          h("thead", {}, h("tr", {}, ["Database", "State", "Stream tables", "Behind", "Workers", ""].map((text) => h("th", {}, text)))), list)));
+          h("thead", {}, h("tr", {}, h("th", {}, "Database"), h("th", {}, "State"), h("th", { class: "number" }, "Stream tables"),
+            h("th", { class: "number wide-only" }, "Behind"), h("th", { class: "number wide-only" }, "Workers"))), list)));
     }
     show();
   } catch (error) {
