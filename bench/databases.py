@@ -6,6 +6,8 @@ server of its own with room for the connections, and no Spark: all stream tables
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -32,6 +34,7 @@ TABLES = 10
 IDLE_SECONDS = 30.0
 BUSY_DATABASES = 5
 ROUNDS = 60
+ADDRESSES = "BENCH_ADDRESSES"
 SERVER = {"max_connections": "400", "shared_buffers": "512MB", "fsync": "off", "autovacuum": "off"}
 
 
@@ -48,6 +51,7 @@ def main(databases: int = IDLE_DATABASES) -> None:
             say(f"{databases} databases with {TABLES} stream tables each: {time.monotonic() - began:.0f} s")
             idle(server, names)
             hanging(server, names[:BUSY_DATABASES])
+            killed(server, names[:BUSY_DATABASES])
             discovered(server, names)
 
 
@@ -141,6 +145,39 @@ def hanging(server: Server, names: list[str]) -> None:
     )
 
 
+def killed(server: Server, names: list[str]) -> None:
+    """Freshness of databases that two processes serve, before and after one of them is killed."""
+    environment = os.environ | {ADDRESSES: "\n".join(server.dsn(name) for name in names)}
+    command = [sys.executable, "-m", "bench.databases", "serve"]
+    processes = [subprocess.Popen(command, env=environment) for _ in range(2)]
+    connections = [psycopg.connect(server.dsn(name), autocommit=True) for name in names]
+    try:
+        sidecars = "select count(*) from pgtrickle.server_worker_inventory where is_alive and is_here"
+        for connection in connections:
+            eventually(lambda c=connection: c.execute(sidecars).fetchall() == [(2,)])  # type: ignore[misc]
+        before = [freshness(connection) for _ in range(ROUNDS // 2) for connection in connections]
+        processes[0].kill()
+        after = [freshness(connection) for _ in range(ROUNDS // 2) for connection in connections]
+    finally:
+        for connection in connections:
+            connection.close()
+        for process in processes:
+            process.kill()
+            process.wait()
+    say(
+        f"one of two sidecars killed: freshness p95 {percentile(before, 95) * 1000:.0f} ms before, after it"
+        f" {percentile(after, 95) * 1000:.0f} ms, longest {max(after) * 1000:.0f} ms"
+    )
+
+
+def serve() -> None:
+    """Serve the databases of the environment until killed."""
+    addresses = os.environ[ADDRESSES].split("\n")
+    served = tuple(ServedDatabase(str(number), dsn) for number, dsn in enumerate(addresses))
+    with serving(Databases(served), idle_after=0.0):
+        threading.Event().wait(600)
+
+
 def freshness(connection: psycopg.Connection[tuple[int, ...]]) -> float:
     """How long a change takes until it is shown."""
     began = time.monotonic()
@@ -189,4 +226,7 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["serve"]:
+        serve()
+        sys.exit()
     main(int(sys.argv[1]) if len(sys.argv) > 1 else IDLE_DATABASES)
