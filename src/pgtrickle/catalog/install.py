@@ -66,6 +66,26 @@ def may_serve(connection: Connection) -> bool:
     return row is None or bool(row[0])
 
 
+def is_installed_for(connection: Connection, trusted: int | None = None) -> bool:
+    """Whether pgtrickle is installed, by the role `trusted` or by one whose rights this connection has.
+
+    Reading a catalog that belongs to anybody else could run code of that role, so nothing in it is read.
+    """
+    row = connection.execute(
+        "select n.nspowner = %s or (pg_has_role(n.nspowner, 'USAGE') and (o.rolsuper or not c.rolsuper))"
+        " from pg_namespace n join pg_roles o on o.oid = n.nspowner"
+        " join pg_roles c on c.rolname = current_user where n.nspname = 'pgtrickle'",
+        (trusted,),
+    ).fetchone()
+    return row is not None and bool(row[0]) and installed_version(connection) is not None
+
+
+def catalog_owner(connection: Connection) -> int | None:
+    """The role that owns pgtrickle in this database; None if there is none."""
+    row = connection.execute("select nspowner from pg_namespace where nspname = 'pgtrickle'").fetchone()
+    return None if row is None else int(row[0])
+
+
 def rights_of_owner_missing(connection: Connection) -> PermissionDenied:
     """The error for a role that needs the rights of the role that owns pgtrickle."""
     row = connection.execute(

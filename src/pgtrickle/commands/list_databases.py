@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pgtrickle.catalog.install import installed_version
+from pgtrickle.catalog.install import catalog_owner, is_installed_for
 from pgtrickle.commands.connections import open_connection
 from pgtrickle.commands.databases import served_databases
 from pgtrickle.commands.status import StreamTableStatus, table_statuses
@@ -33,8 +33,8 @@ class DatabaseTables(Record):
 def list_databases(settings: Settings, environment: Mapping[str, str]) -> list[DatabaseTables]:
     """The stream tables of every database, in the order of the databases.
 
-    Without a configuration file, these are the databases with pgtrickle on the server of `dsn` that the role
-    may connect to.
+    Without a configuration file, these are the databases on the server of `dsn` in which pgtrickle belongs to
+    the role that owns it in the database of `dsn`, or to one whose rights the caller has.
     """
     found = served_databases(settings, (), environment)
     addresses = [] if settings.config is None else [(one.name, one.dsn) for one in found.databases]
@@ -50,13 +50,14 @@ def _installed(server: DiscoveredServer) -> Iterator[tuple[str, str]]:
     """The databases of a server with pgtrickle, and those that cannot be asked."""
     with open_connection(server.dsn) as connection:
         rows = connection.execute(load("pgtrickle.scheduler.service", "sql/databases.sql")).fetchall()
+        trusted = catalog_owner(connection)
     for (name,) in rows:
         if name in server.exclude:
             continue
         dsn = with_parts(server.dsn, dbname=name)
         try:
             with open_connection(dsn) as connection:
-                if installed_version(connection) is None:
+                if not is_installed_for(connection, trusted):
                     continue
         except PgTrickleError:
             # listing its stream tables says what is wrong

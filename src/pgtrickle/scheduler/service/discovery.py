@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from pgtrickle.catalog.install import installed_version, may_serve
+from pgtrickle.catalog.install import is_installed_for
 from pgtrickle.model.databases import DiscoveredServer, ServedDatabase
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, TooManyDatabases
 from pgtrickle.model.names import RelationName
@@ -131,7 +131,7 @@ def _is_ours(dsn: str) -> bool:
     """Whether pgtrickle is installed in a database, and this role may serve it."""
     limited = with_parts(dsn, connect_timeout=CONNECT_SECONDS)
     with connect(limited, autocommit=True, application_name="pgtrickle discovery") as connection:
-        return installed_version(connection) is not None and may_serve(connection)
+        return is_installed_for(connection)
 
 
 def _first_line(error: Exception) -> str:

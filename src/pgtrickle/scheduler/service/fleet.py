@@ -165,9 +165,10 @@ class Fleet:
         while not member.stop.is_set():
             try:
                 with member.engine.connection() as connection:
-                    check_original(connection)
                     check_writable(connection)
+                    # before anything in the catalog is read: its owner decides what code that runs
                     check_may_serve(connection)
+                    check_original(connection)
                 member.why_refused = None
                 if told:
                     note = "it can be served again"
