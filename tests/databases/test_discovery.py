@@ -19,6 +19,10 @@ def discovered(server, run_fleet, templates):
     return run_fleet(servers=(DiscoveredServer(server.dsn("postgres", TRICKLE)),))
 
 
+def states(served):
+    return {member.database.name: member.loop.state.value for member in served.fleet.members()}
+
+
 def names(served):
     return {member.database.name for member in served.fleet.members()}
 
@@ -46,7 +50,10 @@ def test_a_database_is_served_once_pgtrickle_is_installed_and_let_go_when_it_is_
         with database.connect(TRICKLE) as connection:
             install(connection)
         eventually(lambda: database.name in names(discovered))
-        with database.connect(TRICKLE) as connection:
+        with database.connect(TRICKLE, autocommit=True) as connection:
+            # a sidecar at work could be in its way
+            connection.execute("select pgtrickle.set_enabled(false)")
+            eventually(lambda: states(discovered)[database.name] == "disabled")
             uninstall(connection)
         eventually(lambda: database.name not in names(discovered))
     finally:
@@ -78,3 +85,13 @@ def test_databases_past_the_limit_are_named_and_served_when_there_is_room(server
     drop_database(served_first.database)
     waiting.write(2)
     waiting.shows(2)
+
+
+def test_a_database_that_was_given_by_its_address_is_not_served_twice(server, shop, run_fleet):
+    given, found = shop(), shop()
+    served = run_fleet(given.served(), servers=(DiscoveredServer(server.dsn("postgres", TRICKLE)),))
+    found.write(1)
+    found.shows(1)
+    given.write(2)
+    given.shows(2)
+    assert [name for name in names(served) if given.name in name] == [given.name]

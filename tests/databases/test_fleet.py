@@ -8,6 +8,7 @@ import pytest
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.databases import ServedDatabase
 from pgtrickle.model.errors import TooManyDatabases
+from pgtrickle.pipeline.supply import SparkChange
 from tests.fixtures.waiting import eventually
 
 
@@ -149,3 +150,16 @@ def test_an_address_that_leads_nowhere_does_not_end_the_process(shop, run_fleet)
     run_fleet(nowhere, first.served())
     first.write(7)
     first.shows(7)
+
+
+def test_what_happens_to_spark_is_told_once(shop, run_fleet):
+    first, second = shop(), shop()
+    served = run_fleet(first.served(), second.served())
+    first.shows(0)
+    second.shows(0)
+    served.supply._tell(SparkChange("Spark is back after 3.0 s", None, 3.0))
+    alerts = "select event from pgtrickle.alerts(now() - interval '1 hour') where event ~ 'spark'"
+    eventually(lambda: first.app.execute(alerts).fetchall() == [("spark_returned",)])
+    eventually(lambda: second.app.execute(alerts).fetchall() == [("spark_returned",)])
+    told = [event.note for event in served.events if event.subject == "Spark"]
+    assert told == ["Spark is back after 3.0 s"]

@@ -20,6 +20,7 @@ from pgtrickle.scheduler.service.discovery import Discovery
 from pgtrickle.scheduler.service.fleet import Fleet, OnEvent
 from pgtrickle.scheduler.service.loop import Loop
 from pgtrickle.scheduler.service.threshold_alerts import AlertLimits
+from pgtrickle.scheduler.service.unit_refresh import spark_event
 from pgtrickle.scheduler.service.worker_shares import WorkerShare, WorkerShares
 
 __all__ = ["Fleet", "build_fleet", "run_databases"]
@@ -31,7 +32,7 @@ UNLIMITED: Final = 1000
 
 def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> Fleet:
     """A fleet without any database. Its databases share Spark, the workers and the memory for rows."""
-    memory = process_memory(supply, settings.memory_limit)
+    memory = process_memory(supply, lambda: settings.memory_limit)
     tracer = open_tracer(os.environ, is_wanted=settings.traces)
 
     def engine_of(database: ServedDatabase) -> Engine:
@@ -74,6 +75,8 @@ def run_databases(
 
     `poll` is called from time to time; what it raises ends the sidecar.
     """
+    # all databases notice what happens to Spark; the process tells it once
+    supply.listen(lambda change: on_event(spark_event(change)))
     supply.begin()
     discoveries = []
     for database in databases.databases:

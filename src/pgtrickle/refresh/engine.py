@@ -93,7 +93,7 @@ class Engine:
         self._compilations = Compilations(
             self.template_cache_max_entries, self.cache_directory, self.query_limits
         )
-        self.memory = self.shared_memory or process_memory(self.supply, self.memory_limit)
+        self.memory = self.shared_memory or process_memory(self.supply, lambda: self.memory_limit)
 
     @property
     def spark(self) -> Spark:
@@ -251,12 +251,12 @@ class Engine:
             self.tracer.close()
 
 
-def process_memory(supply: SparkSupply, limit: int | None) -> Memory:
+def process_memory(supply: SparkSupply, limit: Callable[[], int | None]) -> Memory:
     """How much the refreshes of a process may hold together: the limit, or a part of the heap of Spark."""
 
     def found() -> int:
-        if limit is not None:
-            return limit
+        if (given := limit()) is not None:
+            return given
         spark = supply.current
         return max(LEAST, (spark.heap_bytes if spark is not None else default_heap()) // SHARE)
 

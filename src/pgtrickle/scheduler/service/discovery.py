@@ -84,6 +84,9 @@ class Discovery:
     def _try(self, database: str) -> bool:
         """Serve a database if pgtrickle is installed in it for this role."""
         dsn = with_parts(self.server.dsn, dbname=database)
+        if self.fleet.serves(dsn):
+            # it was given by its address
+            return False
         try:
             is_ours = _is_ours(dsn)
         except (PgTrickleError, DatabaseError) as error:

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 
 from pgtrickle.capture.repair import ensure_parts
@@ -36,7 +36,7 @@ from pgtrickle.scheduler.service.falling_behind_alerts import note_episodes
 from pgtrickle.scheduler.service.load_definitions import load_definitions
 from pgtrickle.scheduler.service.pending_changes import pending_tables
 from pgtrickle.scheduler.service.poll import poll
-from pgtrickle.scheduler.service.unit_refresh import RefreshEvent, UnitResult, refresh_unit
+from pgtrickle.scheduler.service.unit_refresh import RefreshEvent, UnitResult, refresh_unit, spark_event
 from pgtrickle.scheduler.service.vitals import Vitals
 from pgtrickle.scheduler.service.wakeups import Wakeups
 from pgtrickle.scheduler.service.worker_pool import WorkerPool
@@ -272,12 +272,7 @@ class Dispatcher:
     def _tell_of_spark(self, change: SparkChange) -> None:
         """Report it once, as an event and as an alert."""
         alert(self.connection, "spark_lost" if change.lost else "spark_returned", message=change.text)
-        name, now = RelationName("", ""), datetime.now(UTC)
-        if change.lost is not None:
-            self.on_event(RefreshEvent(name, now, error=change.lost, subject="Spark"))
-        else:
-            note, seconds = change.text, change.seconds
-            self.on_event(RefreshEvent(name, now, note=note, subject="Spark", seconds=seconds))
+        self.on_event(spark_event(change))
 
     def _finish(self, done: UnitResult) -> None:
         self._active_at = time.monotonic()

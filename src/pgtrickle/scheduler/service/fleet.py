@@ -23,10 +23,11 @@ from pgtrickle.model.errors import (
     TooManyDatabases,
 )
 from pgtrickle.model.names import RelationName
+from pgtrickle.postgres.addresses import address_parts
 from pgtrickle.postgres.connection import DatabaseError, check_writable
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.service.loop import Loop, LoopState
-from pgtrickle.scheduler.service.unit_refresh import RefreshEvent
+from pgtrickle.scheduler.service.unit_refresh import SPARK, RefreshEvent
 from pgtrickle.scheduler.service.worker_shares import WorkerShare, WorkerShares
 
 FIRST_PAUSE: Final = 1.0
@@ -99,6 +100,10 @@ class Fleet:
         """The databases that are served now, in the order in which they came."""
         with self._lock:
             return tuple(self._members.values())
+
+    def serves(self, dsn: str) -> bool:
+        """Whether a database at this address is served."""
+        return _place(dsn) in {_place(member.database.dsn) for member in self.members()}
 
     def add(self, database: ServedDatabase) -> Member:
         """Serve another database; raises if there are too many."""
@@ -199,10 +204,9 @@ class Fleet:
         member.engine.close()
 
     def _pass_on(self, member: Member, event: RefreshEvent) -> None:
-        """Pass on an event, with its database. All of them notice what happens to Spark: one tells it."""
-        if event.subject == "Spark" and not event.name.name and self.members()[:1] != (member,):
-            return
-        self._on_event(replace(event, database=member.database.name))
+        """Pass on an event, with its database. What happens to Spark is told once, by the process."""
+        if event.subject != SPARK or event.name.name:
+            self._on_event(replace(event, database=member.database.name))
 
     def _about(self, member: Member) -> Mapping[str, object]:
         """What a sidecar reports in one of its databases: the database itself, and numbers of the others."""
@@ -218,6 +222,12 @@ class Fleet:
         reports = [other.report() for other in self.members() if other is not member]
         reports.sort(key=lambda report: (-report["busy"], -report["queued"], report["database"]))
         return reports[:MOST_REPORTED]
+
+
+def _place(dsn: str) -> tuple[object, ...]:
+    parts = address_parts(dsn)
+    host = parts.get("hostaddr") or parts.get("host")
+    return host, str(parts.get("port") or 5432), parts.get("dbname"), parts.get("service")
 
 
 def _is_alive(member: Member) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from typing import Final
 
 from pgtrickle.catalog.requests import answer_refused
 from pgtrickle.catalog.tables import stream_table
@@ -22,6 +23,7 @@ from pgtrickle.model.errors import (
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.records import Record
 from pgtrickle.model.stream_table import Action, RefreshOutcome, StreamTableId
+from pgtrickle.pipeline.supply import SparkChange
 from pgtrickle.postgres.connection import DatabaseError
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.outcome import HELD, has_moved, name_of, not_refreshed
@@ -31,6 +33,9 @@ from pgtrickle.scheduler.policy.units import Unit
 from pgtrickle.scheduler.service.failures import attempted_action, note_failure
 from pgtrickle.scheduler.service.load_definitions import load_definitions
 from pgtrickle.scheduler.service.vitals import Vitals
+
+SPARK: Final = "Spark"
+"""The subject of events about Spark."""
 
 
 class EventKind(Enum):
@@ -81,6 +86,14 @@ class RefreshEvent(Record):
         if self.is_warning:
             return EventKind.WARNING
         return EventKind.PROGRESS if self.name.name else EventKind.RECOVERY
+
+
+def spark_event(change: SparkChange) -> RefreshEvent:
+    """The event that tells what has happened to Spark."""
+    name, now = RelationName("", ""), datetime.now(UTC)
+    if change.lost is not None:
+        return RefreshEvent(name, now, error=change.lost, subject=SPARK)
+    return RefreshEvent(name, now, note=change.text, subject=SPARK, seconds=change.seconds)
 
 
 @dataclass(frozen=True, slots=True)
