@@ -28,7 +28,7 @@ insert into orders values (1, 1, 10), (2, 1, 20), (3, 2, 5);
 
 def block(language: str) -> str:
     """The first block of code in a language, in the section of the first stream table."""
-    section = README.read_text().split("## Your first own stream table\n")[1].split("\n## ")[0]
+    section = README.read_text().split("## Your first stream table\n")[1].split("\n## ")[0]
     found = re.search(rf"^```{language}\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
     assert found, f"no {language} block"
     return found[1]

@@ -175,7 +175,7 @@ def test_an_interrupted_program_ends_long_before_it_is_done(programs, execution)
     eventually(lambda: execution.interrupt() or not thread.is_alive(), seconds=30)
     thread.join()
     assert isinstance(results[0], SparkFailed)
-    assert "cancelled" in str(results[0])
+    assert "canceled" in str(results[0])
 
 
 def test_a_session_is_tried_once_before_anything_is_computed_in_the_driver(programs):

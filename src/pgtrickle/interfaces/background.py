@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS: Final = 0.2
 GRACE_SECONDS: Final = 10.0
-"""How long cancelled refreshes may take to end."""
+"""How long canceled refreshes may take to end."""
 
 
 class Abandonable(Protocol):

@@ -175,7 +175,7 @@ STOP_TIMEOUT: Final = Setting(
     30.0,
     number,
     "How many seconds running refreshes may take to finish after SIGTERM or Ctrl-C. After that they are "
-    "cancelled and rolled back; nothing is lost.",
+    "canceled and rolled back; nothing is lost.",
     least=0,
     most=86400,
 )

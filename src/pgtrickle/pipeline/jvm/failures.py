@@ -12,7 +12,7 @@ from pgtrickle.model.errors import SparkCause, SparkFailed
 from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 
 JOB_FAILED: Final = (PySparkException, Py4JJavaError)
-"""The exceptions PySpark raises when a job fails. A cancelled job raises Py4J's own."""
+"""The exceptions PySpark raises when a job fails. A canceled job raises Py4J's own."""
 _WORKER_LOST: Final = (
     "ExecutorLostFailure",
     "Python worker exited unexpectedly",

@@ -128,7 +128,7 @@ class Fleet:
         return member
 
     def remove(self, name: str, *, why: str | None = None) -> None:
-        """Let a database go. What runs in it is cancelled, and loses nothing."""
+        """Let a database go. What runs in it is canceled, and loses nothing."""
         with self._lock:
             member = self._members.pop(name, None)
         if member is None:
