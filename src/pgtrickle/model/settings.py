@@ -114,7 +114,7 @@ MAX_CONNECTIONS: Final = Setting(
     "max_connections",
     10,
     whole_number,
-    "The number of connections that the process and its Spark tasks may open together.",
+    "The number of connections that the process and its Spark tasks may open to a database together.",
 )
 SPARK_MASTER: Final = Setting(
     "spark_master",
