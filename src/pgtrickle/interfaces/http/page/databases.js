@@ -8,7 +8,7 @@ import { session, signInButton } from "./session.js";
 
 const EVERY_MS = 1000;
 const ORDER = ["refused", "unreachable", "starting", "disabled", "serving", "resting"];
-const LABELS = { refused: "failing", unreachable: "failing", starting: "initialising", disabled: "suspended", serving: "fresh", resting: "fresh" };
+const LABELS = { refused: "failing", unreachable: "failing", starting: "initializing", disabled: "suspended", serving: "fresh", resting: "fresh" };
 
 const view = document.getElementById("view");
 const search = h("input", { type: "search", placeholder: "Find a database", "aria-label": "Find a database", oninput: () => show() });
