@@ -78,6 +78,21 @@ def test_extrema_are_found_again_when_they_go(values, followed):
     tables.after("update t set g = 'c', f = -f")
 
 
+def test_extrema_are_found_again_without_evaluating_what_nobody_reads(values, followed):
+    # PostgreSQL never evaluates the subquery, which has several rows
+    rows = "(select t.*, (select u.v from t u) as unread from t) s"
+    tables = followed(
+        f"select g, max(v) as top, min(v) as low from {rows} group by g",
+        f"select max(v) as top, min(v) as low from {rows}",
+        "select last, max(v) as top"
+        f" from (select s.*, last_value(h) over (order by id) as last from {rows}) w group by last",
+    )
+    tables.after("delete from t where id = 3")
+    tables.after("delete from t where id = 1")
+    tables.after("update t set v = 100 where id = 2", "insert into t values (7, 'a', 1, 2, 3, 4, true)")
+    tables.after("update t set v = 50 where id = 2", "delete from t where id = 7")
+
+
 def test_having_is_crossed_and_crossed_again(values, followed):
     tables = followed(
         "select g, count(*) as n from t group by g having count(*) > 2",

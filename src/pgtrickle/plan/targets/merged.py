@@ -16,7 +16,7 @@ from pgtrickle.plan.passes.bind import bind
 from pgtrickle.plan.passes.bind.reads import inputs_of
 from pgtrickle.plan.passes.place import place, require_equality
 from pgtrickle.plan.passes.postgres_sql import postgres_sql
-from pgtrickle.plan.passes.prune import prune
+from pgtrickle.plan.passes.prune import prune, prune_as_written
 from pgtrickle.plan.passes.spark_sql import End, change_sql
 from pgtrickle.plan.program import Merge, MergedGroups, Output, Program, Slot
 from pgtrickle.plan.reads import WEIGHT, KeyColumns, Lookup, Read, ReadKind
@@ -142,7 +142,8 @@ class Merged(Shape):
             name="extrema",
             kind=ReadKind.ANSWER,
             source=None,
-            query=postgres_sql(scanned),
+            # PostgreSQL does not evaluate what nobody reads, such as a subquery with several rows
+            query=postgres_sql(prune_as_written(scanned, scanned.names)),
             fields=(*self._keys, *(slot.change for slot, _ in self._slots.extrema)),
             expressions=tuple(columns),
             lookups=lookups,
