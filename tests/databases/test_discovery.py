@@ -12,11 +12,19 @@ from tests.fixtures.databases import TRICKLE, create_database, drop_database
 from tests.fixtures.waiting import eventually
 
 
+def entry(server, *left_out, but=()):
+    """The server of all tests, without the databases that are there: a sidecar would write into templates."""
+    with psycopg.connect(server.dsn(), autocommit=True) as admin:
+        present = {name for (name,) in admin.execute("select datname from pg_database")}
+    exclude = present - {one.name for one in but} | {one.name for one in left_out}
+    return DiscoveredServer(server.dsn("postgres", TRICKLE), frozenset(exclude))
+
+
 @pytest.fixture
 def discovered(server, run_fleet, templates):
-    """The server that every test uses, so a test looks only at its own databases."""
+    """A fleet that serves the databases that a test creates."""
     templates.ensure(server)
-    return run_fleet(servers=(DiscoveredServer(server.dsn("postgres", TRICKLE)),))
+    return run_fleet(servers=(entry(server),))
 
 
 def states(served):
@@ -62,8 +70,7 @@ def test_a_database_is_served_once_pgtrickle_is_installed_and_let_go_when_it_is_
 
 def test_excluded_databases_are_left_alone(server, shop, run_fleet):
     left, served_one = shop(), shop()
-    server_entry = DiscoveredServer(server.dsn("postgres", TRICKLE), frozenset({left.name}))
-    served = run_fleet(servers=(server_entry,))
+    served = run_fleet(servers=(entry(server, but=(served_one,)),))
     served_one.write(1)
     served_one.shows(1)
     assert left.name not in names(served)
@@ -71,12 +78,7 @@ def test_excluded_databases_are_left_alone(server, shop, run_fleet):
 
 def test_databases_past_the_limit_are_named_and_served_when_there_is_room(server, shop, run_fleet):
     shops = [shop(), shop()]
-    with psycopg.connect(server.dsn(), autocommit=True) as admin:
-        others = admin.execute(
-            "select datname from pg_database where datname <> all (%s)", ([one.name for one in shops],)
-        ).fetchall()
-    entry = DiscoveredServer(server.dsn("postgres", TRICKLE), frozenset(name for (name,) in others))
-    served = run_fleet(servers=(entry,), max_databases=1)
+    served = run_fleet(servers=(entry(server, but=shops),), max_databases=1)
     eventually(
         lambda: any("its limit" in (event.error.message if event.error else "") for event in served.events)
     )
@@ -89,7 +91,7 @@ def test_databases_past_the_limit_are_named_and_served_when_there_is_room(server
 
 def test_a_database_that_was_given_by_its_address_is_not_served_twice(server, shop, run_fleet):
     given, found = shop(), shop()
-    served = run_fleet(given.served(), servers=(DiscoveredServer(server.dsn("postgres", TRICKLE)),))
+    served = run_fleet(given.served(), servers=(entry(server, but=(given, found)),))
     found.write(1)
     found.shows(1)
     given.write(2)

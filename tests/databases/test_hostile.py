@@ -6,7 +6,8 @@ import psycopg
 import pytest
 
 from pgtrickle.interfaces.cli.application import run
-from pgtrickle.model.databases import DiscoveredServer, ServedDatabase
+from pgtrickle.model.databases import ServedDatabase
+from tests.databases.test_discovery import entry
 from tests.fixtures.databases import APP, TRICKLE, create_database, drop_database
 from tests.fixtures.waiting import eventually
 
@@ -39,8 +40,8 @@ def trap(server, templates, database_names):
 
 
 def test_discovery_reads_nothing_in_it(trap, shop, server, run_fleet):
-    served = run_fleet(servers=(DiscoveredServer(server.dsn("postgres", TRICKLE)),))
     other = shop()
+    served = run_fleet(servers=(entry(server, but=(trap, other)),))
     other.write(1)
     other.shows(1)
     # it has been asked by now, too: new databases come first

@@ -8,6 +8,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from pgtrickle.interfaces.http.access_table import FLEET_ACCESS
+from pgtrickle.interfaces.http.fleet_routes import build_top
 from pgtrickle.model.http_settings import HttpAddress
 from tests.fixtures.waiting import eventually
 
@@ -109,3 +111,9 @@ def test_the_probes_say_whether_anything_is_served(fleet):
     # these tests have no Spark
     assert status == 503
     assert json.loads(text)["checks"] == {"spark": "starting", "databases": "ok, 2 of 2 are served"}
+
+
+def test_every_route_at_the_top_says_what_it_needs(fleet):
+    served, _, _ = fleet
+    found = {(method, route.path) for route in build_top(served.server).routes for method in route.methods}
+    assert found == set(FLEET_ACCESS)

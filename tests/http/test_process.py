@@ -121,7 +121,7 @@ def test_a_sidecar_in_the_background_has_a_page(dsn, spark, caplog, tmp_path, mo
 
 
 def test_a_missing_package_is_reported_with_what_to_install(serve, monkeypatch):
-    monkeypatch.setattr("pgtrickle.interfaces.http.server.find_spec", lambda name: None)
+    monkeypatch.setattr("pgtrickle.interfaces.http.web_server.find_spec", lambda name: None)
     with pytest.raises(Exception, match="fastapi, uvicorn") as refused:
         serve()
     assert "pip install 'pgtrickle[http]'" in str(refused.value)

@@ -25,7 +25,10 @@ def read_databases(file: Path, environment: Mapping[str, str]) -> Databases:
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BadSetting(f"{file} cannot be read: {error.strerror or error}", hint="check --config") from None
+        raise BadSetting(
+            f"{file} cannot be read: {error.strerror or error}",
+            hint="check the path of the configuration file",
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSetting(f"{file} is not valid TOML: {error}", hint="correct the file") from None
     _check_keys(content, {"database", "server"}, str(file))

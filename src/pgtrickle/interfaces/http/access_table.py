@@ -26,8 +26,6 @@ _OPEN: Final = (
 
 _READ: Final = (
     ("GET", f"{API}/openapi.json"),
-    ("GET", f"{API}/databases"),
-    ("GET", "/databases"),
     ("GET", f"{API}/overview"),
     ("GET", f"{API}/timeline"),
     ("GET", f"{API}/graph"),
@@ -87,3 +85,12 @@ ACCESS: Final[Mapping[tuple[str, str], Need]] = {
     **dict.fromkeys(_READ, Need.READ),
     **dict.fromkeys(_TOKEN, Need.TOKEN),
 }
+
+FLEET_ACCESS: Final[Mapping[tuple[str, str], Need]] = {
+    **dict.fromkeys(_OPEN, Need.NOTHING),
+    ("GET", "/metrics"): Need.READ,
+    ("GET", f"{API}/openapi.json"): Need.READ,
+    ("GET", f"{API}/databases"): Need.READ,
+    ("GET", "/databases"): Need.READ,
+}
+"""The same for the list at the top of a server of several databases."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp
 
 from pgtrickle import __version__
-from pgtrickle.interfaces.http.access import Gate
+from pgtrickle.interfaces.http.access import Gate, Need
 from pgtrickle.interfaces.http.access_table import ACCESS, API
 from pgtrickle.interfaces.http.context import Context
 from pgtrickle.interfaces.http.guard import Guard
@@ -62,6 +64,6 @@ def build(context: Context) -> FastAPI:
     return app
 
 
-def guarded(app: FastAPI, gate: Gate) -> ASGIApp:
+def guarded(app: FastAPI, gate: Gate, access: Mapping[tuple[str, str], Need] = ACCESS) -> ASGIApp:
     """The application as it is served."""
-    return Guard(app, gate=gate, routes=app.routes, access=ACCESS)
+    return Guard(app, gate=gate, routes=app.routes, access=access)

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 from pgtrickle import __version__
 from pgtrickle.interfaces.http import models
-from pgtrickle.interfaces.http.access_table import API
+from pgtrickle.interfaces.http.access_table import API, FLEET_ACCESS
 from pgtrickle.interfaces.http.api_router import api_router
 from pgtrickle.interfaces.http.application import DESCRIPTION, guarded
 from pgtrickle.interfaces.http.context import caller_of
@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 PAGE = "databases.html"
 
 
-def build_top(server: FleetServer) -> ASGIApp:
+def top_application(server: FleetServer) -> ASGIApp:
     """The application at the top, behind the guard."""
+    return guarded(build_top(server), server.gate, FLEET_ACCESS)
+
+
+def build_top(server: FleetServer) -> FastAPI:
+    """The same without the guard, for tests that look at its routes."""
     app = FastAPI(
         title="pgtrickle",
         version=__version__,
@@ -47,7 +52,7 @@ def build_top(server: FleetServer) -> ASGIApp:
         return JSONResponse(document(app))
 
     app.router.routes.extend(page.router(PAGE).routes)
-    return guarded(app, server.gate)
+    return app
 
 
 def _databases(server: FleetServer) -> APIRouter:

@@ -71,10 +71,10 @@ class FleetServer(WebServer):
 
     def application(self, loop: asyncio.AbstractEventLoop) -> ASGIApp:
         """The list at the top, and the databases below it."""
-        from pgtrickle.interfaces.http.fleet_routes import build_top
+        from pgtrickle.interfaces.http.fleet_routes import top_application
 
         self._loop = loop
-        self._top = build_top(self)
+        self._top = top_application(self)
         return self._answer
 
     def close_commands(self) -> None:
