@@ -11,6 +11,8 @@ from pgtrickle.model.databases import DiscoveredServer
 from tests.fixtures.databases import TRICKLE, create_database, drop_database
 from tests.fixtures.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 
 def entry(server, *left_out, but=()):
     """The server of all tests, without the databases that are there: a sidecar would write into templates."""

@@ -11,6 +11,8 @@ from pgtrickle.model.errors import TooManyDatabases
 from pgtrickle.pipeline.supply import SparkChange
 from tests.fixtures.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 
 def test_each_database_is_refreshed_and_its_events_name_it(shop, run_fleet):
     first, second = shop(), shop()

@@ -11,6 +11,8 @@ from tests.databases.test_discovery import entry
 from tests.fixtures.databases import APP, TRICKLE, create_database, drop_database
 from tests.fixtures.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 TRAP = """
 create schema pgtrickle;
 create table public.caught (who text);

@@ -13,6 +13,8 @@ from pgtrickle.interfaces.http.fleet_routes import build_top
 from pgtrickle.model.http_settings import HttpAddress
 from tests.fixtures.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "a-token-of-the-tests-0123456789"
 
 

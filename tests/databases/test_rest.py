@@ -8,6 +8,8 @@ import pytest
 from pgtrickle.embedded import SUPERUSER
 from tests.fixtures.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def resting(shop, run_fleet):
