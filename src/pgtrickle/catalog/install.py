@@ -71,13 +71,10 @@ def is_installed_for(connection: Connection, trusted: int | None = None) -> bool
 
     Reading a catalog that belongs to anybody else could run code of that role, so nothing in it is read.
     """
-    row = connection.execute(
-        "select n.nspowner = %s or (pg_has_role(n.nspowner, 'USAGE') and (o.rolsuper or not c.rolsuper))"
-        " from pg_namespace n join pg_roles o on o.oid = n.nspowner"
-        " join pg_roles c on c.rolname = current_user where n.nspname = 'pgtrickle'",
-        (trusted,),
-    ).fetchone()
-    return row is not None and bool(row[0]) and installed_version(connection) is not None
+    owner = catalog_owner(connection)
+    if owner is None or not (owner == trusted or may_serve(connection)):
+        return False
+    return installed_version(connection) is not None
 
 
 def catalog_owner(connection: Connection) -> int | None:

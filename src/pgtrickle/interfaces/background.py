@@ -212,10 +212,7 @@ class FleetRun(BackgroundRun):
         supply, server = SparkSupply(self._start_spark), self._server
         assert server is None or isinstance(server, FleetServer)
 
-        def on_event(event: RefreshEvent) -> None:
-            if server is not None:
-                server.note(event)
-            self._on_event(event)
+        on_event = both(self._on_event, server)
 
         def check_spark() -> None:
             if supply.failed_start is not None:

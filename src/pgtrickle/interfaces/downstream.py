@@ -9,7 +9,7 @@ from pgtrickle.model.records import Records
 
 
 class Downstream:
-    """Everything about those who receive the changes of stream tables."""
+    """Publications, their subscribers, and channels that refreshes notify."""
 
     _dsn: str
 

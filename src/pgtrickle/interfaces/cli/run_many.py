@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pgtrickle.interfaces.background import GRACE_SECONDS
 from pgtrickle.interfaces.cli.http_server import open_fleet_server
 from pgtrickle.interfaces.cli.log_lines import SidecarLog
 from pgtrickle.interfaces.cli.spark_start import SparkStart, stop_on_signals
+from pgtrickle.interfaces.http.server import both
 from pgtrickle.model.databases import Databases
 from pgtrickle.model.settings import LogLevel, Settings
-
-if TYPE_CHECKING:
-    from pgtrickle.commands.run import RefreshEvent
 
 MOST_NAMED: Final = 5
 
@@ -26,12 +24,7 @@ def serve_many(settings: Settings, databases: Databases, start: SparkStart, log:
     log.announce(f"Serving {_what(databases)}. Press Ctrl-C to stop.")
     supply, stop = SparkSupply(start), threading.Event()
     server = open_fleet_server(settings, log)
-
-    def on_event(event: RefreshEvent) -> None:
-        if server is not None:
-            server.note(event)
-        log(event)
-
+    on_event = both(log, server)
     fleet = build_fleet(settings, supply, on_event)
 
     def check_spark() -> None:

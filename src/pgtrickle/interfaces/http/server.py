@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pgtrickle.commands.run import Loop, RefreshEvent
     from pgtrickle.interfaces.http.context import Context
+    from pgtrickle.interfaces.http.fleet_server import FleetServer
     from pgtrickle.refresh.engine import Engine
 
 
@@ -85,7 +86,9 @@ def open_server(settings: Settings, http: str | None = None) -> HttpServer | Non
     return None if settings.http is None else HttpServer(settings)
 
 
-def both(first: Callable[[RefreshEvent], None], server: HttpServer | None) -> Callable[[RefreshEvent], None]:
+def both(
+    first: Callable[[RefreshEvent], None], server: HttpServer | FleetServer | None
+) -> Callable[[RefreshEvent], None]:
     """Pass events to a function and to a server."""
     if server is None:
         return first

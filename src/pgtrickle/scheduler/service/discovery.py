@@ -8,18 +8,16 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Final
 
 from pgtrickle.catalog.install import is_installed_for
 from pgtrickle.model.databases import DiscoveredServer, ServedDatabase
 from pgtrickle.model.errors import ConnectionFailed, PgTrickleError, TooManyDatabases
-from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.addresses import with_parts
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.postgres.statements import load
 from pgtrickle.scheduler.service.fleet import Fleet
-from pgtrickle.scheduler.service.unit_refresh import RefreshEvent
+from pgtrickle.scheduler.service.unit_refresh import RefreshEvent, database_event
 
 STEP_SECONDS: Final = 1.0
 AT_A_TIME: Final = 10
@@ -61,9 +59,10 @@ class Discovery:
         gone = {member.database.name for member in self.fleet.members() if member.is_removed}
         for database, name in list(self._served.items()):
             if database not in present or name in gone:
-                why = "no longer there" if database not in present else "pgtrickle was uninstalled"
+                gone_from = "it is not on the server, or this role may no longer connect to it"
+                why = gone_from if database not in present else "pgtrickle is no longer installed in it"
                 del self._served[database]
-                self.fleet.remove(name, why=f"not served any more: {why}")
+                self.fleet.remove(name, why=f"no longer served: {why}")
         known = set(self._others)
         new = [database for database in present if database not in self._served and database not in known]
         self._others = deque(d for d in (*new, *self._others) if d in present and d not in self._served)
@@ -110,8 +109,8 @@ class Discovery:
             self._tell_once(f"limit {database}", refusal, database)
             return False
         self._served[database] = name
-        note = "found on the server, and served from now on"
-        self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), note=note, database=name))
+        note = "found on the server, and now served"
+        self.on_event(database_event(note=note, database=name))
         return True
 
     def _tell_once(self, what: str, error: str | PgTrickleError, database: str | None = None) -> None:
@@ -121,7 +120,7 @@ class Discovery:
         self._told.add(what)
         if isinstance(error, str):
             error = ConnectionFailed(error, hint="it is tried again")
-        self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), error=error, database=database))
+        self.on_event(database_event(error=error, database=database))
 
     def _close(self) -> None:
         if self._connection is not None:

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from pgtrickle.catalog.install import check_may_serve, check_original
@@ -22,12 +21,11 @@ from pgtrickle.model.errors import (
     RefreshFailed,
     TooManyDatabases,
 )
-from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.addresses import address_parts
 from pgtrickle.postgres.connection import DatabaseError, check_writable
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.service.loop import Loop, LoopState
-from pgtrickle.scheduler.service.unit_refresh import SPARK, RefreshEvent
+from pgtrickle.scheduler.service.unit_refresh import SPARK, RefreshEvent, database_event
 from pgtrickle.scheduler.service.worker_shares import WorkerShare, WorkerShares
 
 FIRST_PAUSE: Final = 1.0
@@ -139,7 +137,7 @@ class Fleet:
         # the database may be gone or hang, and nobody should wait for it
         threading.Thread(target=self._finish, args=(member,), name=f"leaving {name}", daemon=True).start()
         if why is not None:
-            self._pass_on(member, RefreshEvent(RelationName("", ""), datetime.now(UTC), note=why))
+            self._pass_on(member, database_event(note=why))
 
     def close(self, seconds: float) -> bool:
         """Stop serving; running refreshes finish first. Returns whether all have ended in time."""
@@ -176,8 +174,8 @@ class Fleet:
                     check_original(connection)
                 member.why_refused = None
                 if told:
-                    note = "it can be served again"
-                    self._pass_on(member, RefreshEvent(RelationName("", ""), datetime.now(UTC), note=note))
+                    note = "served again"
+                    self._pass_on(member, database_event(note=note))
                 pause, told = FIRST_PAUSE, ""
                 member.loop.serve(member.stop)
             except Exception as error:
@@ -187,7 +185,7 @@ class Fleet:
                     told = member.why_refused.message
                     self._pass_on(
                         member,
-                        RefreshEvent(RelationName("", ""), datetime.now(UTC), error=member.why_refused),
+                        database_event(error=member.why_refused),
                     )
                 member.stop.wait(pause)
                 # settings of the database or the role take effect in new sessions

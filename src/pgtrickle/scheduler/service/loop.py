@@ -10,12 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import Enum
 
 from pgtrickle.catalog.install import check_original
 from pgtrickle.model.errors import ConnectionFailed
-from pgtrickle.model.names import RelationName
 from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS, WORKER_POOL_SIZE
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.refresh.engine import Engine
@@ -29,7 +27,7 @@ from pgtrickle.scheduler.service.outages import Outage
 from pgtrickle.scheduler.service.previews import Previews
 from pgtrickle.scheduler.service.rest import rest
 from pgtrickle.scheduler.service.threshold_alerts import AlertLimits
-from pgtrickle.scheduler.service.unit_refresh import EventKind, RefreshEvent
+from pgtrickle.scheduler.service.unit_refresh import EventKind, RefreshEvent, database_event
 from pgtrickle.scheduler.service.vitals import Vitals, publish, withdraw
 from pgtrickle.scheduler.service.worker_shares import WorkerShare
 
@@ -133,14 +131,14 @@ class Loop:
         """Keep no connection meanwhile, so that the database can even be dropped."""
         self.state = LoopState.DISABLED
         note = "disabled by set_enabled(false), and left alone until it is enabled"
-        self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), note=note))
+        self.on_event(database_event(note=note))
         self.engine.pool.renew()
         while not stop.wait(DISABLED_SECONDS):
             with connect(self.engine.dsn, autocommit=True) as connection:
                 check_original(connection)
                 row = connection.execute("select pgtrickle.is_enabled()").fetchone()
             if row is not None and row[0]:
-                self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), note="enabled again"))
+                self.on_event(database_event(note="enabled again"))
                 return
 
     @contextmanager
@@ -207,14 +205,14 @@ class Loop:
     def _note_outage(self, error: ConnectionFailed) -> None:
         """Report that the database cannot be reached, once until it can be reached again."""
         if self.outage.begin(time.monotonic()):
-            self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), error=error))
+            self.on_event(database_event(error=error))
 
     def _note_connected(self) -> None:
         """Report the end of an outage."""
         took = self.outage.end(time.monotonic())
         if took is not None:
             note = f"connected again after {took:.1f} s"
-            self.on_event(RefreshEvent(RelationName("", ""), datetime.now(UTC), note=note, seconds=took))
+            self.on_event(database_event(note=note, seconds=took))
 
     def _run(self, dispatcher: Dispatcher, stop: threading.Event) -> None:
         dispatcher.tick()

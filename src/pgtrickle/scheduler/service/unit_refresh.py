@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Final
@@ -88,12 +88,22 @@ class RefreshEvent(Record):
         return EventKind.PROGRESS if self.name.name else EventKind.RECOVERY
 
 
+def database_event(
+    *,
+    note: str | None = None,
+    error: PgTrickleError | None = None,
+    seconds: float | None = None,
+    database: str | None = None,
+) -> RefreshEvent:
+    """An event that is about a whole database, as of now."""
+    now = datetime.now(UTC)
+    return RefreshEvent(RelationName("", ""), now, note=note, error=error, seconds=seconds, database=database)
+
+
 def spark_event(change: SparkChange) -> RefreshEvent:
     """The event that tells what has happened to Spark."""
-    name, now = RelationName("", ""), datetime.now(UTC)
-    if change.lost is not None:
-        return RefreshEvent(name, now, error=change.lost, subject=SPARK)
-    return RefreshEvent(name, now, note=change.text, subject=SPARK, seconds=change.seconds)
+    note = change.text if change.lost is None else None
+    return replace(database_event(note=note, error=change.lost, seconds=change.seconds), subject=SPARK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
--- changes: read what refreshes changed, for those who may read the stream table.
+-- changes: read the rows that refreshes changed. The caller needs SELECT on the stream table.
 
 -- may_read_changes: whether the caller may read all rows of a stream table. In a copy its OID means another table.
 create or replace function pgtrickle_internal.may_read_changes(id bigint) returns boolean
@@ -9,7 +9,7 @@ as $$
             and not row_security_active(c.oid)) and not pgtrickle.is_copy()
 $$;
 
--- check_may_read_changes: refuse callers who may not read all rows of the stream table. Runs as the caller.
+-- check_may_read_changes: raise an error unless the caller can read all rows of the stream table. Runs as the caller.
 create or replace function pgtrickle_internal.check_may_read_changes(id bigint) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,5 +1,5 @@
 -- feeds: the changes that refreshes made to stream tables, kept for readers. Each feed has a table in pgtrickle_state,
--- which only the sidecar can use, and a view of it in pgtrickle_internal for those who may read the stream table.
+-- which only the sidecar can use, and a view of it in pgtrickle_internal for roles that can read the stream table.
 
 -- keep_bounds: how long changes are kept and how many rows, from the option keep_changes; null and null for 'off'.
 create or replace function pgtrickle_internal.keep_bounds(keep_changes text, out seconds double precision, out most_rows bigint)

@@ -229,7 +229,7 @@ begin
 end
 $$;
 
--- drop_publication: drop a publication of ours, with a warning if slots may still wait for its changes.
+-- drop_publication: drop a publication that pgtrickle created. Warns if slots still retain WAL for its subscribers.
 create or replace function pgtrickle_internal.drop_publication(relation_id oid, chosen name) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$

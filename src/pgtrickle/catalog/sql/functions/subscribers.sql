@@ -29,7 +29,7 @@ $$;
 create or replace trigger note_subscriber before insert on pgtrickle.pgt_subscribers
     for each row execute function pgtrickle_internal.note_subscriber();
 
--- check_may_register: refuse callers who may not say who reads a stream table.
+-- check_may_register: raise an error unless the caller may register subscribers of the stream table.
 create or replace function pgtrickle_internal.check_may_register(id bigint) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -121,7 +121,7 @@ with published as (
     join pgtrickle.pgt_stream_tables s on s.pgt_relid = p.relation_id
     where pgtrickle_internal.bound_relation(s.pgt_id) is not null
 ), subscribers as (
-    -- a slot that was registered by hand reads the publication of ours, if there is one
+    -- a registered slot is assumed to read the publication that pgtrickle created, if there is one
     select g.*, (select p.publication from published p where p.pgt_id = g.pgt_id
         order by p.publication = g.publication desc nulls last, p.is_made_by_us desc, p.publication limit 1) as read_publication
     from pgtrickle_internal.subscriber_progress g
