@@ -8,14 +8,14 @@ from typing import Final
 from sqlglot import exp
 
 from pgtrickle.model.errors import UnsupportedQuery
-from pgtrickle.model.setting import PREFIX
-from pgtrickle.model.settings import (
+from pgtrickle.model.limit_settings import (
     MAX_DEPTH,
     MAX_GROUPING_SETS,
     MAX_RELATIONS,
     MAX_SUBQUERIES,
     MAX_TEXT_BYTES,
 )
+from pgtrickle.model.setting import PREFIX
 
 
 @dataclass(frozen=True, slots=True)

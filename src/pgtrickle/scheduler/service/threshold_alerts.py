@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pgtrickle.catalog.alerts import alert
-from pgtrickle.model.settings import BUFFER_GROWTH_LIMIT, PUBLICATION_LAG_WARN_LSN, STALE_AFTER
+from pgtrickle.model.limit_settings import BUFFER_GROWTH_LIMIT, PUBLICATION_LAG_WARN_LSN, STALE_AFTER
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.rows import rows_as
