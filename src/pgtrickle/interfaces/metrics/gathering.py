@@ -86,8 +86,8 @@ class Gathering:
                 if self.is_paused or self._clock() - self._asked_at > IDLE_SECONDS:
                     self._thread = None
                     return
-            started = self._clock()
+            started = time.monotonic()
             found = self.gather()
             with self._lock:
                 self._latest = found
-            pause = max(ROUND_SECONDS, _SHARE * (self._clock() - started))
+            pause = max(ROUND_SECONDS, _SHARE * (time.monotonic() - started))
