@@ -44,6 +44,7 @@ def release_unused(connection: Connection) -> int:
         "select s.source_relid::bigint from pgtrickle.pgt_sources s where not exists (select"
         " from pgtrickle.pgt_dependencies d where d.source_relid = s.source_relid"
         " and d.source_type not in ('view', 'function'))"
+        " and not exists (select from pgtrickle.pgt_remote_readers r where r.source_relid = s.source_relid)"
     ).fetchall()
     released = 0
     for (relid,) in unused:

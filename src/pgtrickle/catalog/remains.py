@@ -13,6 +13,9 @@ from pgtrickle.postgres.statements import load
 
 SCHEMAS: Final = ("pgtrickle", "pgtrickle_internal", "pgtrickle_changes", "pgtrickle_state")
 HELPERS: Final = SCHEMAS[1]
+ATTACHED: Final = "pgtrickle_attached"
+"""The schema of the stand-ins for tables of other databases; it is empty in most databases."""
+_ALL: Final = (*SCHEMAS, ATTACHED)
 REASON: Final = "parts of pgtrickle were removed and have been installed again"
 ASIDE: Final = "pgtrickle_removed"
 _KEPT: Final = ("pgt_stream_tables", "pgt_dependencies", "pgt_refresh_history", "pgt_gates", "pgt_drain")
@@ -32,7 +35,7 @@ class Remains:
         """Read only PostgreSQL's catalogs: nothing of pgtrickle may exist."""
         schemas = connection.execute(
             "select nspname, pg_get_userbyid(nspowner) from pg_namespace where nspname = any (%s)",
-            (list(SCHEMAS),),
+            (list(_ALL),),
         ).fetchall()
         tables = connection.execute(
             "select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace"
@@ -85,7 +88,7 @@ def act_as_owner(connection: Connection, owner: str) -> None:
 def drop_schemas(connection: Connection, remains: Remains) -> list[str]:
     """Drop the existing schemas of pgtrickle, each as its owner, with all triggers. Returns their names."""
     connection.execute("set local lock_timeout = '10s'")
-    dropped = [schema for schema in reversed(SCHEMAS) if schema in remains.owners]
+    dropped = [schema for schema in reversed(_ALL) if schema in remains.owners]
     for schema in dropped:
         connection.execute("reset role")
         act_as_owner(connection, remains.owners[schema])

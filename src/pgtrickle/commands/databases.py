@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from pgtrickle.commands.databases_file import check_address, read_databases
@@ -35,6 +36,19 @@ def served_databases(settings: Settings, dsns: Sequence[str], environment: Mappi
             hint="give each database its listen_dsn in the configuration file",
         )
     return Databases(tuple(databases), found.servers)
+
+
+def configured_addresses(settings: Settings, environment: Mapping[str, str]) -> Callable[[str], str | None]:
+    """Finds the address of a database by its name in the configuration file, which is read when needed."""
+
+    @cache
+    def addresses() -> dict[str, str]:
+        if settings.config is None:
+            return {}
+        found = read_databases(Path(settings.config), environment)
+        return {database.name: database.dsn for database in found.databases}
+
+    return lambda reference: addresses().get(reference)
 
 
 def unique_name(dsn: str, taken: set[str]) -> str:

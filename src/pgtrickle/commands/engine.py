@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from pgtrickle.capture.attached_databases import Resolve
 from pgtrickle.changes.memory import Memory
+from pgtrickle.commands.databases import configured_addresses
 from pgtrickle.commands.tracing import open_tracer
 from pgtrickle.model.settings import Settings
 from pgtrickle.model.tracing import Tracer
@@ -20,10 +22,12 @@ def build_engine(
     start_spark: Callable[[], Spark] | SparkSupply,
     memory: Memory | None = None,
     tracer: Tracer | None = None,
+    resolve: Resolve | None = None,
 ) -> Engine:
     """Build an engine. It calls `start_spark` when it first needs Spark and when Spark has died.
 
-    Engines of several databases are given the same supply of Spark, memory and tracer.
+    Engines of several databases are given the same supply of Spark, memory and tracer. `resolve` finds the
+    address of an attached database; without it, they are looked for in the configuration file.
     """
     return Engine(
         settings.dsn,
@@ -38,6 +42,7 @@ def build_engine(
         temp_file_limit=None if settings.temp_file_limit.lower() == "none" else settings.temp_file_limit,
         cache_directory=settings.cache_directory(os.environ),
         tracer=tracer or open_tracer(os.environ, is_wanted=settings.traces),
+        resolve=resolve or configured_addresses(settings, os.environ),
         query_limits=QueryLimits(
             settings.max_text_bytes,
             settings.max_depth,

@@ -67,7 +67,7 @@ def _explain_as_reader(connection: Connection, name: str) -> Explanation:
 
 def _with_copy(source: Source) -> Source:
     """The source with the name of our copy of it, if it is compared with one."""
-    if source.kind in (SourceKind.MATERIALIZED_VIEW, SourceKind.FOREIGN_TABLE):
+    if source.kind not in (SourceKind.TABLE, SourceKind.STREAM_TABLE):
         return replace(source, copy=RelationName("pgtrickle_state", f"copy_of_{source.relation}"))
     return source
 

@@ -42,7 +42,11 @@ def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> F
             pooler=database.pooler or settings.pooler,
             max_connections=database.max_connections or settings.max_connections,
         )
-        return build_engine(own, supply, memory, tracer)
+        return build_engine(own, supply, memory, tracer, resolve)
+
+    def resolve(reference: str) -> str | None:
+        """The address of a database that this process serves, by its name."""
+        return next((m.database.dsn for m in fleet.members() if m.database.name == reference), None)
 
     def loop_of(engine: Engine, tell: OnEvent, share: WorkerShare, database: ServedDatabase) -> Loop:
         return Loop(
@@ -59,7 +63,8 @@ def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> F
         )
 
     shares = WorkerShares(settings.worker_pool_size or UNLIMITED)
-    return Fleet(engine_of, loop_of, shares, on_event, settings.max_databases, tracer.close)
+    fleet = Fleet(engine_of, loop_of, shares, on_event, settings.max_databases, tracer.close)
+    return fleet
 
 
 def run_databases(

@@ -12,5 +12,6 @@ class DependencyKind(Enum):
     STREAM_TABLE = "stream_table"
     MATERIALIZED_VIEW = "materialized_view"
     FOREIGN_TABLE = "foreign_table"
+    ATTACHED_TABLE = "attached_table"
     VIEW = "view"
     FUNCTION = "function"

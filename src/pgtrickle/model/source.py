@@ -51,6 +51,8 @@ class SourceKind(Enum):
     STREAM_TABLE = "stream_table"
     MATERIALIZED_VIEW = "materialized_view"
     FOREIGN_TABLE = "foreign_table"
+    ATTACHED_TABLE = "attached_table"
+    """A table of another database."""
 
 
 @dataclass(frozen=True, slots=True)

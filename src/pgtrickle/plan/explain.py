@@ -52,6 +52,8 @@ _COMPARED = {
     " the whole view is read then, and not otherwise",
     SourceKind.FOREIGN_TABLE: "at each refresh, because a foreign table may change without firing triggers"
     " here; the whole table is read each time",
+    SourceKind.ATTACHED_TABLE: "only once; from then on the changes that the other database captures are"
+    " added to it",
 }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pgtrickle.capture.attached_databases import AttachedDatabases, Resolve
 from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.kept_rows import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory
@@ -70,10 +71,13 @@ class Engine:
     costs: Costs = field(default_factory=Costs)
     reaches: Reaches = field(default_factory=Reaches)
     pool: Pool = field(init=False, repr=False)
+    attached: AttachedDatabases = field(init=False, repr=False)
     refresh_timeout: float | None = DEFAULTS.refresh_timeout
     """The seconds of a refresh whose stream table has no limit of its own; None is no limit."""
     temp_file_limit: str | None = DEFAULTS.temp_file_limit
     """How large the temporary files of a connection may become, if the role may set that."""
+    resolve: Resolve = lambda reference: None
+    """The address of a database by its name in the configuration, for databases that are attached."""
     tracer: Tracer = NO_TRACER
     supply: SparkSupply = field(init=False, repr=False)
     timeouts: Timeouts = field(init=False, repr=False)
@@ -85,6 +89,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling, temp_file_limit=self.temp_file_limit)
+        self.attached = AttachedDatabases(self.pool, self.resolve)
         self._owns_spark = not isinstance(self.start_spark, SparkSupply)
         self.supply = (
             self.start_spark if isinstance(self.start_spark, SparkSupply) else SparkSupply(self.start_spark)
@@ -245,6 +250,7 @@ class Engine:
     def close(self) -> None:
         """Stop Spark if it was started and belongs to this engine alone, and close the connections."""
         self.timeouts.close()
+        self.attached.close()
         self.pool.close()
         if self._owns_spark:
             self.supply.close()

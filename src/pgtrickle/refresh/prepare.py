@@ -28,7 +28,9 @@ from pgtrickle.refresh.outcome import Failure, failure_of
 from pgtrickle.refresh.source_copies import compare_sources
 
 
-def prepare_all(engine: Engine, ids: Sequence[StreamTableId]) -> tuple[list[CompiledTable], list[Failure]]:
+def prepare_all(
+    engine: Engine, ids: Sequence[StreamTableId], *, is_scheduled: bool = False
+) -> tuple[list[CompiledTable], list[Failure]]:
     """Prepare tables; returns those that can be refreshed, and the failures. Dropped tables are neither."""
     members: list[CompiledTable] = []
     failures: list[Failure] = []
@@ -50,7 +52,7 @@ def prepare_all(engine: Engine, ids: Sequence[StreamTableId]) -> tuple[list[Comp
             member = CompiledTable(table, known_before) if known_before else prepare(engine, table.id)
             compilation = engine.as_it_may_run(table.id, member.compilation)
             if table.status is not Status.SUSPENDED:
-                compare_sources(engine, compilation, compared)
+                compare_sources(engine, compilation, compared, is_scheduled=is_scheduled)
             members.append(CompiledTable(member.table, compilation))
         except UnknownStreamTable:
             continue

@@ -19,13 +19,20 @@ _HINTS = {
 _FOREIGN_HINT = "check the foreign server and the user mapping; the next refresh compares again"
 
 
-def compare_sources(engine: Engine, compilation: Compilation, done: set[Source]) -> None:
+def compare_sources(
+    engine: Engine, compilation: Compilation, done: set[Source], *, is_scheduled: bool = False
+) -> None:
     """Bring the copies of a query's sources up to date, except those in `done`.
+
+    A scheduled refresh reads attached tables as the sidecar has followed them so far.
 
     The difference is committed to the copy and its change buffer before the snapshot of the refresh is
     taken. From then on it is a change like any other, which each reader of the source sees exactly once.
     """
-    for source in compilation.copied_sources:
+    copied = [source for source in compilation.copied_sources if source not in done]
+    engine.attached.follow_sources(tuple(copied), only_unfilled=is_scheduled)
+    done.update(source for source in copied if source.kind is SourceKind.ATTACHED_TABLE)
+    for source in copied:
         if source not in done:
             with engine.connection() as connection:
                 _compare(connection, source)

@@ -44,6 +44,8 @@ __all__ = ["Failure", "NotFollowed", "Result", "bring_up_to_date", "refresh", "r
 
 SPARK_SECONDS = 180.0
 """How long a comparison waits for Spark to start again."""
+SCHEDULER = "scheduler"
+"""Who asks for a refresh that is due."""
 ATTEMPTS = 3
 """How often a refresh starts over because its sources were altered, or refreshed, in the meantime."""
 
@@ -109,7 +111,9 @@ def _refresh_until_settled(engine: Engine, request: RefreshRequest, timeout: Tim
     for _ in range(ATTEMPTS):
         members: list[CompiledTable] = []
         try:
-            members, failures = prepare_all(engine, request.ids)
+            members, failures = prepare_all(
+                engine, request.ids, is_scheduled=request.initiated_by == SCHEDULER
+            )
             timeout.doing = "reading what has changed"
             return [*failures, *_refresh_once(engine, request, members, failures)]
         except StateLost:

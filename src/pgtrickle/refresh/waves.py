@@ -14,11 +14,12 @@ from functools import partial
 import pyarrow as pa
 
 from pgtrickle.apply.apply import open_guard_for_few
-from pgtrickle.catalog.outcomes import commit_refreshes
+from pgtrickle.catalog.outcomes import commit_refreshes, record_attached
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.memory import TooMuch
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.phases import Phase, PhaseTimes
+from pgtrickle.model.source import SourceKind
 from pgtrickle.model.stream_table import Action, Status, StreamTable
 from pgtrickle.postgres.prepared_statements import prepared_statements
 from pgtrickle.refresh.claim import Claim
@@ -255,5 +256,12 @@ class _Waves:
             return
         records = [(completed.step.table.id, completed.record) for completed in self._completed]
         commit_refreshes(self.session.write, records)
+        attached = [
+            completed.step.table.id
+            for completed in self._completed
+            if any(s.kind is SourceKind.ATTACHED_TABLE for s in completed.step.compilation.sources)
+        ]
+        if attached:
+            record_attached(self.session.read, self.session.write, attached)
         for completed in self._completed:
             settle(self.engine, self.session, completed)

@@ -37,6 +37,7 @@ from pgtrickle.model.errors.commands import (
     WrongTransaction,
 )
 from pgtrickle.model.errors.connections import (
+    AttachedFailed,
     ConnectionFailed,
     CopiedDatabase,
     NoConnectionFree,
@@ -66,6 +67,7 @@ from pgtrickle.model.errors.http import (
 )
 from pgtrickle.model.errors.queries import (
     BadQuery,
+    NotDeclared,
     OtherColumns,
     PlanError,
     TooManyColumns,
@@ -98,6 +100,7 @@ __all__ = [
     "ERRORS",
     "Abandoned",
     "AnswerTimedOut",
+    "AttachedFailed",
     "BadName",
     "BadOption",
     "BadQuery",
@@ -122,6 +125,7 @@ __all__ = [
     "NameTaken",
     "NoConnectionFree",
     "NoSidecar",
+    "NotDeclared",
     "NotInstalled",
     "OtherColumns",
     "PermissionDenied",
@@ -181,6 +185,7 @@ ERRORS: Final[tuple[type[PgTrickleError], ...]] = (
     CopiedDatabase,
     NoSidecar,
     TooManyDatabases,
+    AttachedFailed,
     VersionMismatch,
     HttpUnavailable,
     TokenNeeded,
@@ -200,6 +205,7 @@ ERRORS: Final[tuple[type[PgTrickleError], ...]] = (
     BadQuery,
     UnfitQuery,
     OtherColumns,
+    NotDeclared,
     TooManyColumns,
     SourceChanged,
     Diverged,

@@ -106,6 +106,17 @@ class NoSidecar(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-C009", "57P03", 503, 3
 
 
+class AttachedFailed(PgTrickleError):
+    """A table of another database cannot be read.
+
+    Cause: the database does not answer, the sidecar has no address for it, its table was dropped or altered,
+    or the role of the sidecar lacks a right there.
+    Remedy: settle what the message says; the stream tables that read it are refreshed from then on.
+    """
+
+    code, sqlstate, http_status, exit_code = "PGT-C012", "TC012", 503, 3
+
+
 class TooManyDatabases(PgTrickleError):
     """A sidecar is asked to serve more databases than it may.
 

@@ -57,6 +57,17 @@ class OtherColumns(CommandRefused):
     code, sqlstate, http_status, exit_code = "PGT-P005", "TP005", 422, 2
 
 
+class NotDeclared(CommandRefused):
+    """The query reads a table of an attached database that is not known here.
+
+    Cause: the table was not declared, or the sidecar has not created its stand-in, or could not.
+    Remedy: run `select pgtrickle.declare_source(alias, schema, table)` as the owner of pgtrickle, while a
+    sidecar is running.
+    """
+
+    code, sqlstate, http_status, exit_code = "PGT-P007", "TP007", 422, 2
+
+
 class TooManyColumns(CommandRefused):
     """The query uses more columns of one table than can be captured.
 

@@ -4,7 +4,7 @@
 -- `keys` are unique and not null. `indexes` are those that a lookup can use: valid, not partial, btree or hash,
 -- an expression as its text. A dropped relation has no row.
 select c.oid::bigint, n.nspname, c.relname,
-    case when c.relkind = 'm' then 'materialized_view' when c.relkind = 'f' then 'foreign_table'
+    case when pgtrickle_internal.is_attached(c.oid) then 'attached_table' when c.relkind = 'm' then 'materialized_view' when c.relkind = 'f' then 'foreign_table'
         when exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = c.oid) then 'stream_table'
         else 'table' end,
     row_security_active(c.oid),
@@ -32,7 +32,7 @@ select c.oid::bigint, n.nspname, c.relname,
     )
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 cross join lateral (
-    select case when c.relkind in ('m', 'f')
+    select case when (c.relkind in ('m', 'f') or pgtrickle_internal.is_attached(c.oid))
         and (select has_schema_privilege(p.oid, 'USAGE') from pg_namespace p where p.nspname = 'pgtrickle_state')
         then to_regclass(pgtrickle_internal.copy_of(c.oid))::oid end) copied(id)
 where c.oid = any (%s::oid[])

@@ -17,6 +17,7 @@ from pgtrickle.model.errors import ConnectionFailed
 from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS, WORKER_POOL_SIZE
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.scheduler.service.attached_watch import AttachedWatch
 from pgtrickle.scheduler.service.comparisons import Comparisons
 from pgtrickle.scheduler.service.dispatcher import Dispatcher
 from pgtrickle.scheduler.service.ground_watch import GroundWatch
@@ -81,6 +82,7 @@ class Loop:
     vitals: Vitals = field(default_factory=Vitals)
     outage: Outage = field(default_factory=Outage, init=False)
     _maintenance: Maintenance | None = field(default=None, init=False)
+    _attached: AttachedWatch | None = field(default=None, init=False)
     current: Dispatcher | None = field(default=None, init=False)
     """The dispatcher of now, or of before an outage; other threads read from it what it knows."""
     state: LoopState = field(default=LoopState.STARTING, init=False)
@@ -176,6 +178,10 @@ class Loop:
             watch = GroundWatch(dispatcher)
             watch.start()
             stack.callback(watch.close)
+            attached = AttachedWatch(dispatcher)
+            attached.start()
+            stack.callback(attached.close)
+            self._attached = attached
             loads = LoadWatch(dispatcher)
             loads.start()
             stack.callback(loads.close)
@@ -230,6 +236,8 @@ class Loop:
     def _may_rest(self, dispatcher: Dispatcher) -> bool:
         """Whether nothing has happened for long, and nothing will soon."""
         if self.idle_after is None or dispatcher.quiet_seconds() < self.idle_after:
+            return False
+        if self._attached is not None and self._attached.is_following:
             return False
         is_quiet = dispatcher.seconds_to_timer(float("inf")) > 2 * AWAKE_SECONDS
         if is_quiet and self._maintenance is not None:

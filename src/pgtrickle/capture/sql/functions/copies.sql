@@ -7,6 +7,11 @@ create or replace function pgtrickle_internal.copy_of(source oid) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$ select format('pgtrickle_state.copy_of_%s', source) $$;
 
+-- is_attached: whether a relation stands for a table of another database, whose changes our sidecar follows.
+create or replace function pgtrickle_internal.is_attached(relation_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select exists (select from pgtrickle.pgt_attached_tables t where t.source_relid = relation_id) $$;
+
 -- source_version: identifies the contents of a materialized view, as of the reading snapshot. Every REFRESH,
 -- CONCURRENTLY or not, writes the row of the view in pg_class, and only a REFRESH changes its rows. Null for a
 -- foreign table: nothing indicates when it changes.
@@ -14,17 +19,15 @@ create or replace function pgtrickle_internal.source_version(source oid) returns
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select concat_ws(' ', c.xmin, c.ctid, c.relfilenode) from pg_class c where c.oid = source and c.relkind = 'm' $$;
 
--- declared_columns: the columns of a relation as declarations, with base types in place of domains: columns of a
--- copy that are not read stay null, which a domain may refuse.
-create or replace function pgtrickle_internal.declared_columns(relation_id oid)
-returns table (number smallint, column_name name, declared text)
+-- column_types: the columns of a relation with their types, base types in place of domains, and their collations.
+create or replace function pgtrickle_internal.column_types(relation_id oid)
+returns table (number smallint, column_name name, type text, collation_schema name, collation_name name)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select a.attnum, a.attname, format_type(m.id, m.modifier) || coalesce((
-            select format(' collate %I.%I', n.nspname, l.collname)
-            from pg_collation l join pg_namespace n on n.oid = l.collnamespace
-            where l.oid = a.attcollation), '')
+    select a.attnum, a.attname, format_type(m.id, m.modifier), n.nspname, l.collname
     from pg_attribute a
+    left join pg_collation l on l.oid = a.attcollation
+    left join pg_namespace n on n.oid = l.collnamespace
     cross join lateral (
         with recursive below(id, modifier, depth) as (
             select a.atttypid, a.atttypmod, 0
@@ -35,6 +38,17 @@ as $$
         select b.id, b.modifier from below b order by b.depth desc limit 1
     ) m
     where a.attrelid = relation_id and a.attnum > 0 and not a.attisdropped
+$$;
+
+-- declared_columns: the columns of a relation as declarations, with base types in place of domains: columns of a
+-- copy that are not read stay null, which a domain may refuse.
+create or replace function pgtrickle_internal.declared_columns(relation_id oid)
+returns table (number smallint, column_name name, declared text)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select t.number, t.column_name, t.type || case when t.collation_name is null then ''
+        else format(' collate %I.%I', t.collation_schema, t.collation_name) end
+    from pgtrickle_internal.column_types(relation_id) t
 $$;
 
 -- misfit: the alterations that give the copy the current columns of the source; null if it has them. A column that
@@ -139,9 +153,10 @@ $$;
 -- comparison: the statement that brings a copy up to date with its source, and records the differences.
 -- Rows are compared as text, byte by byte: every type has a text, and it shows every difference that a reader can
 -- see (1.0 and 1.00, 0 and -0). Both sides are multisets: surplus duplicates are removed, missing ones are added.
--- The source is read once, so it may change in the meantime. With `is_first` the copy has no readers yet, and
+-- The source is read once, so it may change in the meantime. `rows` names the relation that has its rows. With `is_first` the copy has no readers yet, and
 -- nothing is recorded. If no column is read, rows are only counted.
-create or replace function pgtrickle_internal.comparison(source oid, buffer text, is_first boolean) returns text
+drop function if exists pgtrickle_internal.comparison(oid, text, boolean);
+create or replace function pgtrickle_internal.comparison(source oid, buffer text, is_first boolean, rows text) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select format($body$
@@ -175,7 +190,7 @@ as $$
         string_agg(format(', %I as c%s', a.attname, a.attnum), '' order by a.attnum),
         string_agg(format(', c.%I as c%s', a.attname, a.attnum), '' order by a.attnum),
         '(' || string_agg(format('%I', a.attname), ', ' order by a.attnum) || ')',
-        pgtrickle_internal.printed(source), pgtrickle_internal.copy_of(source), buffer,
+        rows, pgtrickle_internal.copy_of(source), buffer,
         string_agg(format(', c%s', a.attnum), '' order by a.attnum), is_first)
     from pgtrickle.pgt_sources s
     join pg_attribute a on a.attrelid = s.source_relid and a.attnum = any (s.columns_captured) and not a.attisdropped
@@ -207,7 +222,7 @@ begin
         return 0;
     end if;
     execute pgtrickle_internal.comparison(source, format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer),
-        captured.filled_at is null);
+        captured.filled_at is null, pgtrickle_internal.printed(source));
     get diagnostics changes = row_count;
     if changes > 0 then
         perform pgtrickle_internal.touch(source);

@@ -41,6 +41,14 @@ begin
             return false;
         end if;
     end loop;
+    for reader in select r.frontier from pgtrickle.pgt_remote_readers r where r.source_relid = source and r.frontier is not null
+    loop
+        execute format('select exists (select from %s b where b.xid >= pg_snapshot_xmin($1) '
+            'and not pg_visible_in_snapshot(b.xid, $1))', buffer) into is_needed using reader.frontier;
+        if is_needed then
+            return false;
+        end if;
+    end loop;
     execute format('truncate %s', buffer);
     return true;
 exception when lock_not_available then

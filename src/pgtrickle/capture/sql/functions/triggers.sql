@@ -380,6 +380,7 @@ begin
     perform from pgtrickle.pgt_sources s where s.source_relid = source for update skip locked;
     if not found or exists (select from pgtrickle.pgt_dependencies d
         where d.source_relid = source and d.source_type not in ('view', 'function'))
+        or exists (select from pgtrickle.pgt_remote_readers r where r.source_relid = source)
     then
         return false;
     end if;

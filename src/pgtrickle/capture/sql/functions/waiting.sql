@@ -110,6 +110,9 @@ begin
                 from pgtrickle.pgt_waiting w
                 where w.pgt_id = s.pgt_id and w.source_relid = source and w.reason is not null
                     and s.pgt_id = any (ids);
+                if exists (select from pgtrickle.pgt_waiting w where w.source_relid = source and w.reason is not null) then
+                    perform pgtrickle_internal.mark_missed(source);
+                end if;
                 perform pgtrickle_internal.note_own_triggers(source, intact || ids, false);
             end if;
         exception when others then
@@ -164,7 +167,11 @@ begin
         perform pgtrickle_internal.raise_generation(w.pgt_id) from pgtrickle.pgt_waiting w where w.source_relid = source;
         return obstacle;
     end if;
-    return pgtrickle_internal.try_capture(source, '{}', interval '50 ms');
+    obstacle := pgtrickle_internal.try_capture(source, '{}', interval '50 ms');
+    if obstacle is null then
+        perform pgtrickle_internal.mark_missed(source);
+    end if;
+    return obstacle;
 end
 $$;
 

@@ -13,6 +13,7 @@ declare
     said text;
     advice text;
 begin
+    query := pgtrickle_internal.with_stand_ins(query);
     if pg_catalog.btrim(coalesce(query, ''), E' \t\n\r;') = '' then
         raise exception 'the query is empty' using
             errcode = 'syntax_error', hint = 'Give one SELECT.';

@@ -27,8 +27,12 @@ grant usage on schema pgtrickle_internal to public;
 
 grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrickle.server_worker_inventory,
     pgtrickle.visible_repairs, pgtrickle.pg_stat_stream_tables, pgtrickle.quick_health, pgtrickle.pgt_cdc_status,
-    pgtrickle.publication_status, pgtrickle.subscriptions
+    pgtrickle.publication_status, pgtrickle.subscriptions, pgtrickle.attached_databases, pgtrickle.attached_tables,
+    pgtrickle.attached_frontiers, pgtrickle.remote_readers
     to public;
+grant select (alias, is_detached) on pgtrickle.pgt_attached_databases to public;
+grant select (alias, origin_schema, origin_name, source_relid, is_stand_in, last_error, declared_at)
+    on pgtrickle.pgt_attached_tables to public;
 grant select, insert (pgt_id, kind, seconds) on pgtrickle_internal.own_requests to public;
 grant select, insert (source_relid), delete on pgtrickle_internal.own_gates to public;
 grant select, insert (is_drained, is_disabled), update (is_drained, is_disabled), delete on pgtrickle_internal.own_drain to public;
@@ -43,7 +47,8 @@ grant execute on function
     pgtrickle.create_or_replace_stream_table, pgtrickle.alter_stream_table, pgtrickle.adopt_materialized_view, pgtrickle.drop_stream_table,
     pgtrickle.resume_stream_table, pgtrickle.repair_stream_table, pgtrickle.repair, pgtrickle.refresh_stream_table,
     pgtrickle.manual_refresh, pgtrickle.gate_source, pgtrickle.ungate_source, pgtrickle.drain,
-    pgtrickle.undrain, pgtrickle.set_enabled to public;
+    pgtrickle.undrain, pgtrickle.set_enabled, pgtrickle.attach_database, pgtrickle.detach_database,
+    pgtrickle.declare_source to public;
 grant execute on procedure pgtrickle.refresh_and_wait, pgtrickle.create_stream_table_and_wait,
     pgtrickle.verify_stream_table to public;
 
@@ -129,6 +134,11 @@ grant execute on function
     pgtrickle_internal.newest_point, pgtrickle_internal.refuse_unkept, pgtrickle_internal.check_kept, pgtrickle_internal.read_changes,
     pgtrickle_internal.waits_for_sidecar, pgtrickle_internal.is_being_compiled, pgtrickle_internal.refusal_of,
     pgtrickle_internal.check_may_verify, pgtrickle_internal.check_being_verified, pgtrickle_internal.is_verified, pgtrickle_internal.has_options to public;
+
+-- tables of other databases
+grant execute on function
+    pgtrickle_internal.check_may_attach, pgtrickle_internal.stand_in, pgtrickle_internal.with_stand_ins,
+    pgtrickle_internal.stand_in_name, pgtrickle_internal.is_attached to public;
 
 -- helpers that replace a relation, as the caller
 grant execute on function

@@ -128,7 +128,8 @@ as $$
         array(select a.attname::text from pg_attribute a
             where a.attrelid = c.oid and a.attnum = any (r.numbers) order by a.attnum),
         pgtrickle_internal.fingerprint(f.type, c.oid, r.numbers)::text,
-        case when c.relkind in ('m', 'f') then 'compare' when c.relkind <> 'v' then 'trigger' end
+        case when pgtrickle_internal.is_attached(c.oid) then 'attached'
+            when c.relkind in ('m', 'f') then 'compare' when c.relkind <> 'v' then 'trigger' end
     from (
         select relation_id, array_agg(distinct number) filter (where number is not null) as numbers
         from pgtrickle_internal.relations_of(query_view, reader) left join lateral unnest(columns) number on true
@@ -138,6 +139,7 @@ as $$
     join pg_namespace n on n.oid = c.relnamespace
     cross join lateral (select case
         when c.relkind = 'v' then 'view'
+        when pgtrickle_internal.is_attached(c.oid) then 'attached_table'
         when c.relkind = 'm' then 'materialized_view'
         when c.relkind = 'f' then 'foreign_table'
         when exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = c.oid) then 'stream_table'

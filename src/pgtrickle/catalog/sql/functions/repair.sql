@@ -97,6 +97,12 @@ begin
     truncate pgtrickle_changes.touched_0, pgtrickle_changes.touched_1;
     perform pgtrickle_internal.forget_feeds();
     delete from pgtrickle.pgt_sources;
+    -- the original goes on to follow its tables by the old name
+    delete from pgtrickle.pgt_remote_readers;
+    update pgtrickle.pgt_attached_databases set reader = gen_random_uuid(), place = null;
+    update pgtrickle.pgt_attached_tables t set frontier = null, source_relid = case when t.is_stand_in then to_regclass(
+        format('pgtrickle_attached.%I', pgtrickle_internal.stand_in_name(t.alias, t.origin_schema, t.origin_name)))::oid end;
+    delete from pgtrickle.pgt_attached_tables t where not t.is_stand_in;
     delete from pgtrickle.pgt_gates;
     delete from pgtrickle.pgt_generation;
     delete from pgtrickle.pgt_sidecars;

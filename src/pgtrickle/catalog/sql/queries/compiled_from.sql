@@ -3,7 +3,7 @@
 -- return for the sources, in a raw form that is quick to read.
 -- Parameter: the id of the stream table.  Locks: nothing.
 with captured as (
-    select d.source_relid as id, case when c.relkind in ('m', 'f')
+    select d.source_relid as id, case when c.relkind in ('m', 'f') or d.source_type = 'attached_table'
         then to_regclass(pgtrickle_internal.copy_of(d.source_relid))::oid end as copy
     from pgtrickle.pgt_dependencies d left join pg_class c on c.oid = d.source_relid
     where d.pgt_id = %(id)s and d.source_type not in ('view', 'function')

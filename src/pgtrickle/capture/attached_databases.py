@@ -1,0 +1,205 @@
+"""The attached databases of one database: where they are, a connection to each, and who follows them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from pgtrickle.capture.attached import (
+    Followed,
+    Following,
+    aliases_of,
+    attached_databases,
+    attached_tables,
+)
+from pgtrickle.capture.origin import Misfit
+from pgtrickle.model.attached import AttachedDatabase
+from pgtrickle.model.errors import AttachedFailed, Busy, ConnectionFailed, PgTrickleError
+from pgtrickle.model.source import Source, SourceKind
+from pgtrickle.postgres.connection import Connection, DatabaseError, connect
+from pgtrickle.postgres.pool import Pool
+
+PATIENCE_SECONDS: Final = 30.0
+"""How long to wait for another thread that follows the same database."""
+ATTEMPTS: Final = 3
+"""How often to start over because tables were altered meanwhile."""
+
+Resolve = Callable[[str], str | None]
+"""Returns the address of a database in the configuration of the process."""
+
+
+@dataclass(slots=True)
+class _Place:
+    """A connection to an attached database, used by one thread at a time."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    connection: Connection | None = None
+    dsn: str = field(default="", repr=False)
+
+    def close(self) -> None:
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            with suppress(DatabaseError):
+                connection.close()
+
+
+class AttachedDatabases:
+    """Follows what is attached to one database. Safe to use from many threads."""
+
+    def __init__(self, pool: Pool, resolve: Resolve = lambda reference: None) -> None:
+        self._pool, self.resolve = pool, resolve
+        self._lock = threading.Lock()
+        self._places: dict[str, _Place] = {}
+
+    def list(self) -> tuple[AttachedDatabase, ...]:
+        """The databases that are attached now."""
+        with self._pool.connection() as connection:
+            return attached_databases(connection)
+
+    def follow_sources(self, sources: tuple[Source, ...], *, only_unfilled: bool) -> None:
+        """Bring the copies of these sources to the newest snapshots of their databases.
+
+        With `only_unfilled`, leave those alone that have been followed before: the sidecar follows them all
+        the time. Raises if one of the sources cannot be followed.
+        """
+        relations = {source.relation for source in sources if source.kind is SourceKind.ATTACHED_TABLE}
+        if not relations:
+            return
+        with self._pool.connection() as connection:
+            aliases = aliases_of(connection, relations)
+            databases = {one.alias: one for one in attached_databases(connection)}
+            tables = {alias: attached_tables(connection, alias) for alias in aliases}
+        for alias, declared in tables.items():
+            needed = [table for table in declared if table.relation in relations]
+            if not only_unfilled or any(
+                table.frontier is None or not set(table.wanted) <= set(table.followed) for table in needed
+            ):
+                self.follow(databases[alias])
+        with self._pool.connection() as connection:
+            for alias in aliases:
+                for table in attached_tables(connection, alias):
+                    if table.relation in relations and table.last_error is not None:
+                        raise AttachedFailed(
+                            f"{alias}.{table.schema}.{table.name} cannot be read: {table.last_error}",
+                            hint="the stream table stays as it is until the table can be read again",
+                        )
+
+    def follow(self, database: AttachedDatabase, *, compares: bool = False) -> Followed:
+        """Follow one attached database; with `compares`, prove that the copies equal its tables."""
+        with self._place(database) as place:
+            for attempt in range(ATTEMPTS):
+                try:
+                    with self._pool.connection() as local:
+                        remote = self._connection(place, database)
+                        following = Following(database, local, remote, _label(local), compares)
+                        return self._leave(following) if database.is_detached else following.follow()
+                except Misfit:
+                    self._roll_back(place)
+                    if attempt + 1 == ATTEMPTS:
+                        raise Busy(
+                            f"tables of {database.alias} are being altered", hint="try again in a moment"
+                        ) from None
+                except DatabaseError as error:
+                    place.close()
+                    raise _failed(database, (error.diag.message_primary or str(error)).strip()) from error
+                except (PgTrickleError, Busy):
+                    self._roll_back(place)
+                    raise
+        raise AssertionError
+
+    def has_news(self, database: AttachedDatabase) -> bool:
+        """Whether the database has changes, or we need something of it: one small query in each."""
+        with self._pool.connection() as local:
+            tables = attached_tables(local, database.alias)
+        if database.is_detached or any(
+            (table.relation is None and table.last_error is None)
+            or (table.is_read and (table.frontier is None or not set(table.wanted) <= set(table.followed)))
+            or (not table.is_read and table.is_followed)
+            for table in tables
+        ):
+            return True
+        seen = {table.definition["relation"]: table for table in tables if table.is_read and table.definition}
+        if not seen:
+            return False
+        oldest = min((table.frontier for table in seen.values() if table.frontier), key=lambda f: f.xmin)
+        with self._place(database) as place:
+            try:
+                remote = self._connection(place, database)
+                row = remote.execute(
+                    "select pgtrickle_internal.touched_origins(%s::oid[], %s::pg_snapshot),"
+                    " pgtrickle_internal.installation()",
+                    (list(seen), str(oldest)),
+                ).fetchone()
+                remote.rollback()
+            except DatabaseError as error:
+                place.close()
+                raise _failed(database, (error.diag.message_primary or str(error)).strip()) from error
+        return row is not None and (bool(row[0]) or row[1].split(" ")[2] != database.place)
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            places, self._places = list(self._places.values()), {}
+        for place in places:
+            place.close()
+
+    def _leave(self, following: Following) -> Followed:
+        """Tell a database that was detached, and forget it."""
+        reader, alias = following.database.reader, following.database.alias
+        following.remote.execute("select pgtrickle_internal.leave_origins(%s, '{}')", (reader,))
+        following.remote.commit()
+        following.local.execute(
+            "delete from pgtrickle.pgt_attached_databases where alias = %s and is_detached", (alias,)
+        )
+        following.local.commit()
+        return Followed()
+
+    @contextmanager
+    def _place(self, database: AttachedDatabase) -> Iterator[_Place]:
+        with self._lock:
+            place = self._places.setdefault(database.alias, _Place())
+        if not place.lock.acquire(timeout=PATIENCE_SECONDS):
+            raise Busy(f"the attached database {database.alias} does not answer", hint="try again")
+        try:
+            yield place
+        finally:
+            place.lock.release()
+
+    def _connection(self, place: _Place, database: AttachedDatabase) -> Connection:
+        dsn = self.resolve(database.reference)
+        if dsn is None:
+            raise AttachedFailed(
+                f"the attached database {database.alias} cannot be reached: this process knows no database"
+                f" {database.reference}",
+                hint="add it to the configuration of the sidecar, under that name",
+            )
+        if place.connection is None or place.connection.closed or place.dsn != dsn:
+            place.close()
+            try:
+                place.connection, place.dsn = connect(dsn, application_name="pgtrickle follow"), dsn
+            except ConnectionFailed as error:
+                raise _failed(database, error.message) from error
+        return place.connection
+
+    def _roll_back(self, place: _Place) -> None:
+        if place.connection is not None:
+            try:
+                place.connection.rollback()
+            except DatabaseError:
+                place.close()
+
+
+def _label(local: Connection) -> str:
+    row = local.execute("select current_database()").fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def _failed(database: AttachedDatabase, message: str) -> AttachedFailed:
+    return AttachedFailed(
+        f"the attached database {database.alias} cannot be followed: {message}",
+        hint="stream tables that read it stay as they are, and are refreshed when it can be reached again",
+    )

@@ -1,0 +1,135 @@
+"""An attached database in one of its snapshots: the windows and rows of the tables that we follow there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Self
+
+from pgtrickle.catalog.identity import installation
+from pgtrickle.changes.source_window import buffers, unseen_by
+from pgtrickle.model.attached import ORIGIN_KINDS, AttachedDatabase, AttachedTable
+from pgtrickle.model.frontier import Frontier
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.postgres.connection import Connection, DatabaseError, sql
+from pgtrickle.postgres.copy_across import copy_across
+from pgtrickle.postgres.locking import ACCESS_SHARE, lock_tables
+
+UNDEFINED_TABLE: Final = "42P01"
+
+
+class Misfit(Exception):
+    """A table of another database is not what we know it to be: it was altered, or dropped."""
+
+
+def describe_origin(remote: Connection, table: AttachedTable) -> dict[str, Any] | None:
+    """The definition of a table as its database has it now; None if there is no such table."""
+    row = remote.execute(
+        "select pgtrickle_internal.describe_origin(%s, %s)", (table.schema, table.name)
+    ).fetchone()
+    return row[0] if row is not None else None
+
+
+def problem_with(found: Mapping[str, Any] | None) -> str | None:
+    """Why a relation of another database cannot be followed; None if it can."""
+    if found is None:
+        return "there is no such table"
+    if found["kind"] not in ORIGIN_KINDS:
+        return "it is not a table"
+    if not found["may_read"]:
+        return "the role of the sidecar may not read it there"
+    if found["is_filtered"]:
+        return "row-level security would hide rows from the role of the sidecar there"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A transaction in an attached database, in the snapshot up to which its tables are followed now."""
+
+    remote: Connection
+    database: AttachedDatabase
+    snapshot: Frontier
+    taken_at: datetime
+    place: str
+    kept: Mapping[int, Frontier | None]
+    """For each table that is captured for us: since when its changes are kept."""
+
+    @classmethod
+    def open(cls, remote: Connection, database: AttachedDatabase, tables: Sequence[AttachedTable]) -> Self:
+        """Lock the tables, and take a snapshot."""
+        remote.execute("set transaction isolation level repeatable read")
+        try:
+            lock_tables(remote, [RelationName(t.schema, t.name) for t in tables], ACCESS_SHARE)
+        except DatabaseError as error:
+            if error.sqlstate == UNDEFINED_TABLE:
+                raise Misfit from error
+            raise
+        row = remote.execute("select pg_current_snapshot()::text, now()").fetchone()
+        assert row is not None
+        place = installation(remote)
+        place.check()
+        rows = remote.execute(
+            "select source_relid::bigint, frontier::text from pgtrickle.pgt_remote_readers where reader = %s",
+            (database.reader,),
+        ).fetchall()
+        kept = {relation: None if seen is None else Frontier.parse(seen) for relation, seen in rows}
+        return cls(remote, database, Frontier.parse(row[0]), row[1], place.place, kept)
+
+    def definition(self, table: AttachedTable) -> dict[str, Any] | None:
+        """The definition of a table in the snapshot."""
+        return describe_origin(self.remote, table)
+
+    def keeps_since(self, table: AttachedTable) -> bool:
+        """Whether all changes since the frontier of our copy are there: nobody else has taken our place."""
+        kept = self.kept.get(self._relation(table))
+        is_same_server = self.database.place in (None, self.place)
+        return (
+            kept is not None and table.frontier is not None and is_same_server and table.frontier.covers(kept)
+        )
+
+    def captured(self, table: AttachedTable) -> tuple[str, ...]:
+        """The columns that a window is read with."""
+        return table.wanted
+
+    def copy_window(
+        self, table: AttachedTable, names: Sequence[str], local: Connection, incoming: sql.Identifier
+    ) -> None:
+        """Copy the change rows that our copy lacks."""
+        assert table.frontier is not None
+        columns = [self._buffer_column(table, name) for name in names]
+        arms = [
+            sql.SQL("select xid, weight{} from {} where {}").format(
+                sql.SQL("").join(sql.SQL(", {}").format(column) for column in columns),
+                sql.Identifier(buffer.schema, buffer.name),
+                unseen_by(table.frontier),
+            )
+            for buffer in buffers(self._relation(table))
+        ]
+        places = ["xid", "weight", *(f"k{number}" for number in range(1, len(names) + 1))]
+        copy_across(self.remote, sql.SQL(" union all ").join(arms), {}, local, incoming, places)
+
+    def copy_rows(self, table: AttachedTable, local: Connection, rows: sql.Identifier) -> None:
+        """Copy all rows; without columns, only their number."""
+        if not table.wanted:
+            counted = sql.SQL("select count(*) from {}").format(sql.Identifier(table.schema, table.name))
+            row = self.remote.execute(counted).fetchone()
+            assert row is not None
+            local.execute(
+                sql.SQL("insert into {} select from generate_series(1, {})").format(rows, sql.Literal(row[0]))
+            )
+            return
+        listed = sql.SQL(", ").join(map(sql.Identifier, table.wanted))
+        query = sql.SQL("select {} from {}").format(listed, sql.Identifier(table.schema, table.name))
+        copy_across(self.remote, query, {}, local, rows, table.wanted)
+
+    def _relation(self, table: AttachedTable) -> RelationId:
+        assert table.definition is not None
+        return RelationId(table.definition["relation"])
+
+    def _buffer_column(self, table: AttachedTable, name: str) -> sql.Identifier:
+        assert table.definition is not None
+        number = next(c["number"] for c in table.definition["columns"] if c["name"] == name)
+        return sql.Identifier(f"c{number}")

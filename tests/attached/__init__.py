@@ -1,0 +1,1 @@
+"""Stream tables that read tables of other databases."""

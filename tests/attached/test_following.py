@@ -1,0 +1,108 @@
+"""A stream table equals its query over tables of two databases, after changes in both."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgtrickle.model.stream_table import Action
+from tests.attached.conftest import ALIAS, Attached, refresh_by_name
+
+pytestmark = [pytest.mark.database, pytest.mark.slow]
+
+JOINED = (
+    "select c.id, c.name, sum(o.amount) as total, count(*) as orders"
+    " from public.orders o join crm.public.customers c on c.id = o.customer group by c.id, c.name"
+)
+
+
+@pytest.fixture
+def joined(attached: Attached, app):
+    app.execute("create table orders (id int primary key, customer int, amount numeric(10,2))")
+    app.execute("grant select, trigger on orders to trickle")
+    attached.table("id int primary key, name text not null", "customers")
+    attached.app.execute("insert into customers select g, 'c' || g from generate_series(1, 50) g")
+    app.execute("insert into orders select g, g % 60, g from generate_series(1, 300) g")
+    app.execute("select pgtrickle.create_stream_table('totals', %s)", (JOINED,))
+    return attached
+
+
+def refresh(attached: Attached):
+    return refresh_by_name(attached.engine, "totals")
+
+
+def test_a_join_over_two_databases_follows_changes_of_both(joined, app):
+    refresh(joined)
+    joined.check("totals", JOINED, "customers")
+    for change_there, change_here in (
+        (
+            "update customers set name = name || '!' where id < 5",
+            "update orders set amount = -amount where id < 9",
+        ),
+        ("delete from customers where id between 7 and 12", "delete from orders where id % 7 = 0"),
+        (
+            "insert into customers select g, 'new' from generate_series(51, 70) g",
+            "insert into orders values (900, 55, 1)",
+        ),
+        (
+            "update customers set id = id + 1000 where id > 60",
+            "update orders set customer = 1062 where id = 900",
+        ),
+    ):
+        joined.app.execute(change_there)
+        app.execute(change_here)
+        outcome = refresh(joined)
+        assert outcome.action is Action.DIFFERENTIAL, outcome
+        joined.check("totals", JOINED, "customers")
+    joined.follow(compares=True)
+
+
+def test_a_transaction_that_commits_late_is_in_the_window_after_its_commit(joined, app):
+    refresh(joined)
+    with joined.database.connect("app") as late:
+        late.execute("update customers set name = 'late' where id = 3")
+        joined.app.execute("update customers set name = 'early' where id = 4")
+        refresh(joined)
+        late.commit()
+    refresh(joined)
+    joined.check("totals", JOINED, "customers")
+
+
+def test_a_truncated_table_is_read_again(joined):
+    refresh(joined)
+    joined.app.execute("truncate customers")
+    joined.app.execute("insert into customers values (2, 'two')")
+    refresh(joined)
+    joined.check("totals", JOINED, "customers")
+
+
+def test_its_snapshots_are_recorded(joined):
+    refresh(joined)
+    row = joined.local.execute(
+        "select f.name, f.alias, f.frontier::text = t.frontier::text from pgtrickle.attached_frontiers f,"
+        " pgtrickle.attached_tables t"
+    ).fetchone()
+    assert row == ("public.totals", ALIAS, True)
+
+
+def test_a_table_without_keys_and_a_query_without_columns(attached, app):
+    attached.table("a int, b text", "bag")
+    attached.app.execute("insert into bag values (1, 'x'), (1, 'x'), (null, null), (2, 'y')")
+    queries = {
+        "counted": "select count(*) as n from crm.public.bag",
+        "rows_of_bag": "select a, b, a is null as is_null from crm.public.bag",
+    }
+    for name, query in queries.items():
+        app.execute("select pgtrickle.create_stream_table(%s, %s)", (name, query))
+        refresh_by_name(attached.engine, name)
+        attached.check(name, query, "bag")
+    for change in (
+        "delete from bag where ctid = (select min(ctid) from bag where a = 1)",
+        "insert into bag select null, null from generate_series(1, 3)",
+        "update bag set b = 'z' where a is null",
+        "delete from bag",
+    ):
+        attached.app.execute(change)
+        for name, query in queries.items():
+            refresh_by_name(attached.engine, name)
+            attached.check(name, query, "bag")
+    attached.follow(compares=True)
