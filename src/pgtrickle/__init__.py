@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pgtrickle.commands.advise import Advice as Advice
     from pgtrickle.commands.advise import Candidate as Candidate
     from pgtrickle.commands.alerts import Alert as Alert
+    from pgtrickle.commands.attached import AttachedDatabaseStatus as AttachedDatabaseStatus
     from pgtrickle.commands.bulk import CreatedTable as CreatedTable
     from pgtrickle.commands.caches import CachedQueries as CachedQueries
     from pgtrickle.commands.definitions import PlanAction as PlanAction
@@ -72,6 +73,7 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "pgtrickle.commands.publications": ("Publication", "PublicationStatus"),
     "pgtrickle.commands.run": ("RefreshEvent",),
     "pgtrickle.commands.status": ("PastRefresh", "Sidecar", "StreamTableStatus"),
+    "pgtrickle.commands.attached": ("AttachedDatabaseStatus",),
     "pgtrickle.commands.subscriptions": ("Subscription",),
     "pgtrickle.commands.top": ("Activity", "TableActivity"),
     "pgtrickle.commands.validate": ("Validation",),

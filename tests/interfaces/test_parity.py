@@ -46,6 +46,10 @@ BY_SQL_NAME = {
     "stream_table_to_publication": "publish",
     "drop_stream_table_publication": "unpublish",
     "publication_status": "publications",
+    "attach_database": "attach",
+    "detach_database": "detach",
+    "declare_source": "declare",
+    "attached_databases": "attached",
     "register_subscriber": "track",
     "unregister_subscriber": "untrack",
 }

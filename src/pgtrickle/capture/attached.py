@@ -17,7 +17,7 @@ from pgtrickle.capture.origin import Misfit, Origin, describe_origin, problem_wi
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.errors import AttachedFailed, Busy, Diverged
 from pgtrickle.model.frontier import Frontier
-from pgtrickle.model.stream_table import RelationId
+from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 from pgtrickle.postgres.locking import is_contention
 from pgtrickle.postgres.rows import rows_as
@@ -25,8 +25,6 @@ from pgtrickle.postgres.statements import load
 
 _PACKAGE: Final = "pgtrickle.capture"
 LOCK_TIMEOUT: Final = "5s"
-MISSING_ROWS: Final = "XX001"
-"""The copy lacks a row that a change deletes: what `receive_changes` raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +64,16 @@ def aliases_of(connection: Connection, relations: Iterable[RelationId]) -> tuple
         (list(relations),),
     )
     return tuple(alias for (alias,) in rows)
+
+
+def read_aliases(connection: Connection, tables: Iterable[StreamTableId]) -> frozenset[str]:
+    """The attached databases that stream tables read."""
+    rows = connection.execute(
+        "select distinct t.alias from pgtrickle.pgt_dependencies d join pgtrickle.pgt_attached_tables t"
+        " on t.source_relid = d.source_relid where d.pgt_id = any (%s)",
+        (list(tables),),
+    )
+    return frozenset(alias for (alias,) in rows)
 
 
 def _attached_table(
@@ -253,11 +261,9 @@ class Following:
         """Bring one copy to the snapshot; returns the change rows, and whether a window was read."""
         if origin.definition(table) != table.definition:
             raise Misfit
-        if (
-            table.frontier is not None
-            and origin.keeps_since(table)
-            and set(table.wanted) <= set(table.followed)
-        ):
+        row = self.local.execute("select pgtrickle_internal.fit_attached(%s)", (table.relation,)).fetchone()
+        is_fit = row == (False,) and set(table.wanted) <= set(table.followed)
+        if is_fit and origin.keeps_since(table):
             window = self._receive_window(origin, table)
             if window is not None:
                 return window, 1
@@ -292,7 +298,7 @@ class Following:
                     (table.relation, list(names), list(table.key()), str(table.frontier)),
                 ).fetchone()
         except DatabaseError as error:
-            if error.sqlstate == MISSING_ROWS:
+            if error.sqlstate == Diverged.sqlstate:
                 return None
             raise
         assert found is not None

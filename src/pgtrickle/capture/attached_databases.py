@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,11 +14,13 @@ from pgtrickle.capture.attached import (
     aliases_of,
     attached_databases,
     attached_tables,
+    read_aliases,
 )
 from pgtrickle.capture.origin import Misfit
 from pgtrickle.model.attached import AttachedDatabase
 from pgtrickle.model.errors import AttachedFailed, Busy, ConnectionFailed, PgTrickleError
 from pgtrickle.model.source import Source, SourceKind
+from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.postgres.pool import Pool
 
@@ -86,6 +88,15 @@ class AttachedDatabases:
                             f"{alias}.{table.schema}.{table.name} cannot be read: {table.last_error}",
                             hint="the stream table stays as it is until the table can be read again",
                         )
+
+    def compare(self, tables: Sequence[StreamTableId]) -> None:
+        """Prove that the copies which stream tables read equal the tables, in one snapshot of each."""
+        with self._pool.connection() as connection:
+            read = read_aliases(connection, tables)
+            databases = attached_databases(connection) if read else ()
+        for database in databases:
+            if database.alias in read:
+                self.follow(database, compares=True)
 
     def follow(self, database: AttachedDatabase, *, compares: bool = False) -> Followed:
         """Follow one attached database; with `compares`, prove that the copies equal its tables."""

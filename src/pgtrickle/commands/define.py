@@ -8,6 +8,7 @@ from time import sleep
 from typing import Final
 
 from pgtrickle.commands.as_owner import execute_as
+from pgtrickle.commands.attached import declaring
 from pgtrickle.commands.connections import check_known, open_as_author, open_installed, qualified_name
 from pgtrickle.model.errors import Busy
 from pgtrickle.postgres.connection import Connection, DatabaseError, Diagnostic, check_writable, sql
@@ -154,7 +155,7 @@ def call_for_text(connection: Connection, function: str, arguments: Options) -> 
             assert row is not None
             results.append(str(row[0]))
 
-    _retry(attempt)
+    declaring(connection, lambda: _retry(attempt))
     return results[-1], notices
 
 
@@ -170,7 +171,9 @@ def _call_as(dsn: str, owner: str, function: str, arguments: Options) -> None:
     )
     statement = sql.SQL("select {}({})").format(sql.Identifier("pgtrickle", function), given)
     for is_kept in (False, True):
-        _retry(partial(execute_as, dsn, owner, statement, is_kept=is_kept))
+        with open_installed(dsn) as connection:
+            run = partial(execute_as, dsn, owner, statement, is_kept=is_kept)
+            declaring(connection, partial(_retry, run))
 
 
 def _retry(attempt: Callable[[], None]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from pgtrickle.commands.as_owner import analyse_as, execute_as
+from pgtrickle.commands.attached import declaring
 from pgtrickle.commands.connections import open_as_author, open_installed
 from pgtrickle.model.errors import BadOption
 from pgtrickle.model.names import RelationName
@@ -120,7 +121,12 @@ def analyse(
 
 
 def _analyse_as_author(dsn: str, query: str, name: str) -> tuple[Any, ...]:
-    with open_as_author(dsn) as connection, connection.transaction(force_rollback=True):
+    with open_as_author(dsn) as connection:
+        return declaring(connection, lambda: _analyse(connection, query, name))
+
+
+def _analyse(connection: Connection, query: str, name: str) -> tuple[Any, ...]:
+    with connection.transaction(force_rollback=True):
         row = connection.execute(
             load("pgtrickle.commands", "sql/analyse_query.sql"), {"query": query, "name": name}
         ).fetchone()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from pgtrickle.commands.databases import served_databases
 from pgtrickle.interfaces.administration import Administration
+from pgtrickle.interfaces.attached import Attached
 from pgtrickle.interfaces.background import BackgroundRun, FleetRun
 from pgtrickle.interfaces.definitions import Definitions
 from pgtrickle.interfaces.downstream import Downstream
@@ -41,7 +42,7 @@ def _ignore_failure(failure: BaseException) -> None:
     """Log nothing: `run` raises the failure."""
 
 
-class Trickle(Definitions, Monitoring, Downstream, Administration):
+class Trickle(Definitions, Monitoring, Attached, Downstream, Administration):
     """All commands of pgtrickle for one database. Close it, or use it in a `with` statement.
 
     The methods have the names of the commands of `pgtrickle` on the command line. Those whose SQL function

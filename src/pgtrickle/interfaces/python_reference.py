@@ -88,6 +88,7 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "subscriptions",
         "unsubscribe",
     ),
+    "Read other databases": ("attach", "declare", "attached", "detach"),
     "Change and drop": (
         "alter",
         "create_or_replace",

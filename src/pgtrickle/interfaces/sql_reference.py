@@ -86,6 +86,15 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "unsubscribe",
         "subscriptions",
     ),
+    "Read other databases": (
+        "attach_database",
+        "declare_source",
+        "detach_database",
+        "attached_databases",
+        "attached_tables",
+        "attached_frontiers",
+        "remote_readers",
+    ),
     "Pause": (
         "gate_source",
         "ungate_source",

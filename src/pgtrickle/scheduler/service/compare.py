@@ -38,6 +38,7 @@ def compare(engine: Engine, table: StreamTable, graph: Graph, seconds: float | N
 def _verify_table(
     engine: Engine, table: StreamTable, group: Sequence[StreamTableId], seconds: float | None
 ) -> VerifiedTable:
+    engine.attached.compare(group)
     try:
         with (
             engine.timeouts.comparing(table, seconds) as limit,

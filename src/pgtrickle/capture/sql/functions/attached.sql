@@ -39,14 +39,14 @@ $$;
 
 -- described_columns: the columns of an origin, as another database described them.
 create or replace function pgtrickle_internal.described_columns(definition jsonb)
-returns table (name name, type text, collation_schema name, collation_name name, is_never_null boolean, declared text, place bigint)
+returns table (name name, number integer, type text, collation_schema name, collation_name name, is_never_null boolean, declared text, place bigint)
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$
-    select c.name, c.type, c.collation_schema, c.collation_name, c.is_never_null,
+    select c.name, c.number, c.type, c.collation_schema, c.collation_name, c.is_never_null,
         c.type || case when c.collation_name is null then ''
             else format(' collate %I.%I', c.collation_schema, c.collation_name) end, row_number() over ()
     from jsonb_to_recordset(definition -> 'columns')
-        as c(name name, type text, collation_schema name, collation_name name, is_never_null boolean)
+        as c(name name, number integer, type text, collation_schema name, collation_name name, is_never_null boolean)
 $$;
 
 -- fit_stand_in: create the stand-in of an attached table, or alter it to the definition of its origin. What stream tables
@@ -82,6 +82,16 @@ begin
     for part in select i.indexrelid::regclass::text as name from pg_index i where i.indrelid = relation_id
     loop
         execute format('drop index %s', part.name);
+    end loop;
+    -- a column that was renamed keeps its number
+    for part in
+        select old.name as old_name, new.name from pgtrickle_internal.described_columns(attached.definition) old
+        join pgtrickle_internal.described_columns(definition) new on new.number = old.number and new.name <> old.name
+        where attached.definition -> 'relation' = definition -> 'relation'
+    loop
+        if not exists (select from pgtrickle_internal.column_types(relation_id) t where t.column_name = part.name) then
+            execute format('alter table %s rename column %I to %I', stand_in, part.old_name, part.name);
+        end if;
     end loop;
     for part in
         select present.column_name as old_name, present.declared as old_type, wanted.name, wanted.declared as type,
@@ -137,6 +147,20 @@ begin
                     from unnest(wanted.names) with ordinality as part(name, position)));
         end if;
     end loop;
+end
+$$;
+
+-- fit_attached: give the copy of an attached table, and its buffers, the columns of its stand-in.
+create or replace function pgtrickle_internal.fit_attached(source oid) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if pgtrickle_internal.misfit(source) is null then
+        return false;
+    end if;
+    perform pgtrickle_internal.fit_copy(source, (
+        select s.columns_captured from pgtrickle.pgt_sources s where s.source_relid = source));
+    return true;
 end
 $$;
 
@@ -232,7 +256,7 @@ begin
     execute statement into missing, changes using seen;
     if missing <> 0 then
         raise exception '%', format('%s rows of %s are not in the copy of them', missing, pgtrickle_internal.printed(source))
-        using errcode = 'data_corrupted', hint = 'The copy is compared with the table, and corrected.';
+        using errcode = 'TR002', hint = 'The copy is compared with the table, and corrected.';
     end if;
     if changes > 0 then
         perform pgtrickle_internal.touch(source);

@@ -41,7 +41,7 @@ begin
             errcode = 'duplicate_object', hint = format('To attach another database, detach it first: '
                 'select pgtrickle.detach_database(%L).', alias);
     elsif exists (select from pgtrickle.pgt_attached_databases d where d.alias = attach_database.alias and d.is_detached) then
-        raise exception '%', format('%s is being detached', alias) using errcode = 'object_in_use',
+        raise exception '%', format('%s is being detached', alias) using errcode = 'lock_not_available',
             hint = 'The sidecar has to tell the other database first. Try again, or choose another alias.';
     end if;
     insert into pgtrickle.pgt_attached_databases (alias, reference) values (attach_database.alias, attach_database.reference)
@@ -134,7 +134,9 @@ begin
         where (t.alias, t.origin_schema, t.origin_name) = (stand_in.alias, stand_in.schema, stand_in."table") and t.is_stand_in;
         if not found then
             raise exception '%', format('%s.%s.%s is not declared', alias, schema, "table") using
-                errcode = 'TP007', hint = format('select pgtrickle.declare_source(%L, %L, %L)', alias, schema, "table");
+                errcode = 'TP007', hint = format('select pgtrickle.declare_source(%L, %L, %L)', alias, schema, "table"),
+                -- for our own commands, which declare it
+                constraint = alias, schema = schema, table = "table";
         elsif attached.source_relid is not null then
             return pgtrickle_internal.printed(attached.source_relid);
         elsif attached.last_error is not null then

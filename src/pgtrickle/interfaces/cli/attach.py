@@ -1,0 +1,90 @@
+"""The commands `attach`, `detach`, `declare` and `attached`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from rich.console import RenderableType
+from rich.text import Text
+from typer import Argument
+
+from pgtrickle.commands import attached as command
+from pgtrickle.interfaces.cli import formatting
+from pgtrickle.interfaces.cli.fitting_table import FittingTable
+from pgtrickle.interfaces.cli.options import Dsn, Json
+from pgtrickle.interfaces.cli.printing import output, print_json, say
+
+Alias = Annotated[
+    str, Argument(show_default=False, metavar="ALIAS", help="What the database is called here.")
+]
+Reference = Annotated[
+    str,
+    Argument(
+        show_default=False,
+        metavar="REFERENCE",
+        help="The name of the database in the configuration of the sidecar.",
+    ),
+]
+Schema = Annotated[
+    str, Argument(show_default=False, metavar="SCHEMA", help="The schema of the table in that database.")
+]
+Table = Annotated[str, Argument(show_default=False, metavar="TABLE", help="The name of the table there.")]
+
+
+def attach(alias: Alias, reference: Reference, dsn: Dsn = "", json: Json = False) -> None:
+    """Make another database known by an alias, so that stream tables can read its tables.
+
+    Queries name them as alias.schema.table. The sidecar must serve both databases.
+    """
+    command.attach(dsn, alias, reference)
+    if json:
+        print_json({"alias": alias, "reference": reference, "is_attached": True})
+        return
+    say([f"Queries can read tables of {reference} as {alias}.schema.table."])
+
+
+def detach(alias: Alias, dsn: Dsn = "", json: Json = False) -> None:
+    """Forget an attached database."""
+    command.detach(dsn, alias)
+    if json:
+        print_json({"alias": alias, "is_attached": False})
+        return
+    say([f"{alias} is no longer attached."])
+
+
+def declare(alias: Alias, schema: Schema, table: Table, dsn: Dsn = "", json: Json = False) -> None:
+    """Let queries read a table of an attached database, and print the name of its stand-in.
+
+    `pgtrickle create` declares the tables that it needs, if you may. Other roles need SELECT on the stand-in.
+    """
+    stand_in = command.declare(dsn, alias, schema, table)
+    if json:
+        print_json({"alias": alias, "schema": schema, "table": table, "stand_in": stand_in})
+        return
+    say([f"{alias}.{schema}.{table} is declared. Others need: grant select on {stand_in} to ROLE"])
+
+
+def attached(dsn: Dsn = "", json: Json = False) -> None:
+    """Show the attached databases, and up to when they have been followed."""
+    found = command.attached(dsn)
+    if json:
+        print_json(found)
+        return
+    output().print(_screen(found))
+
+
+def _screen(found: Sequence[command.AttachedDatabaseStatus]) -> RenderableType:
+    if not found:
+        return Text("No attached databases. Attach one: pgtrickle attach ALIAS REFERENCE")
+    screen = FittingTable("alias", "database", "tables", "followed until", "problem")
+    for one in found:
+        since = "" if one.failing_since is None else f"since {formatting.moment(one.failing_since)}"
+        screen.add_row(
+            Text(one.alias),
+            Text(one.reference),
+            Text(str(one.tables)),
+            Text("" if one.followed_at is None else formatting.moment(one.followed_at)),
+            Text(one.last_error or since),
+        )
+    return screen
