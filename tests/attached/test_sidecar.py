@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from contextlib import closing
+from functools import partial
 
 import psycopg
 import pytest
@@ -49,11 +50,15 @@ def is_equal(there, here) -> bool:
 
 
 def refreshes(here) -> int:
-    (count,) = here.app.execute(
+    row = here.app.execute(
         "select count(*) from pgtrickle.visible_history h join pgtrickle.stream_tables_info i using (pgt_id)"
         " where i.pgt_name = 'by_customer' and h.action <> 'NO_DATA'"
     ).fetchone()
-    return count
+    return int(row[0])
+
+
+def has_refreshed_since(here, before: int) -> bool:
+    return refreshes(here) > before
 
 
 def make(here) -> None:
@@ -131,16 +136,7 @@ def test_it_loses_nothing_when_its_connections_are_cut_again_and_again(pair, ser
                     " where datname = any (%s) and usename = 'trickle'",
                     ([there.name, here.name],),
                 )
-                eventually(
-                    lambda before=before: (
-                        here.app.execute(
-                            "select count(*) from pgtrickle.visible_history"
-                            " where stream_table = 'public.by_customer'"
-                        ).fetchone()
-                        > before
-                    ),
-                    seconds=60,
-                )
+                eventually(partial(has_refreshed_since, here, before), seconds=60)
     finally:
         stop.set()
         thread.join()

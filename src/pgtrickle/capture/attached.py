@@ -9,10 +9,11 @@ keep them for longer, and nothing is applied twice.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pgtrickle.capture.broker import SharedOrigin
 from pgtrickle.capture.origin import Misfit, Origin, describe_origin, problem_with
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.errors import AttachedFailed, Busy, Diverged
@@ -118,6 +119,8 @@ class Following:
     remote: Connection
     label: str
     compares: bool = False
+    share: Callable[[Sequence[AttachedTable]], SharedOrigin] | None = None
+    """Gives the windows that the broker has read, if there is one."""
 
     def follow(self) -> Followed:
         """Bring the copies to the newest snapshot of the other database."""
@@ -240,7 +243,11 @@ class Following:
         if not tables:
             self.local.rollback()
             return Followed()
-        origin = Origin.open(self.remote, self.database, tables)
+        origin: Origin | SharedOrigin
+        if self.share is not None and not self.compares:
+            origin = self.share(tables)
+        else:
+            origin = Origin.open(self.remote, self.database, tables)
         done, windows, differing = 0, 0, list[str]()
         for table in tables:
             came, read = self._receive_table(origin, table)
@@ -257,7 +264,7 @@ class Following:
             )
         return Followed(done, windows, origin.snapshot)
 
-    def _receive_table(self, origin: Origin, table: AttachedTable) -> tuple[int, int]:
+    def _receive_table(self, origin: Origin | SharedOrigin, table: AttachedTable) -> tuple[int, int]:
         """Bring one copy to the snapshot; returns the change rows, and whether a window was read."""
         if origin.definition(table) != table.definition:
             raise Misfit
@@ -269,7 +276,7 @@ class Following:
                 return window, 1
         return self._receive_all(origin, table), 0
 
-    def _receive_window(self, origin: Origin, table: AttachedTable) -> int | None:
+    def _receive_window(self, origin: Origin | SharedOrigin, table: AttachedTable) -> int | None:
         """Apply the window of a table; None if all rows have to be read."""
         assert table.relation is not None
         assert table.frontier is not None
@@ -304,7 +311,7 @@ class Following:
         assert found is not None
         return int(found[0])
 
-    def _receive_all(self, origin: Origin, table: AttachedTable) -> int:
+    def _receive_all(self, origin: Origin | SharedOrigin, table: AttachedTable) -> int:
         """Read all rows of a table, and make the copy equal to them."""
         assert table.relation is not None
         rows = f"rows_{table.relation}"
@@ -322,7 +329,7 @@ class Following:
         assert found is not None
         return int(found[0])
 
-    def _note(self, origin: Origin, tables: Sequence[AttachedTable]) -> None:
+    def _note(self, origin: Origin | SharedOrigin, tables: Sequence[AttachedTable]) -> None:
         self.local.execute(
             "update pgtrickle.pgt_attached_tables t set frontier = %s::pg_snapshot,"
             " followed_at = %s, followed_columns = w.columns"
@@ -339,7 +346,7 @@ class Following:
             (origin.place, self.database.alias, origin.place),
         )
 
-    def _confirm(self, origin: Origin, tables: Sequence[AttachedTable]) -> None:
+    def _confirm(self, origin: Origin | SharedOrigin, tables: Sequence[AttachedTable]) -> None:
         """Tell the other database what it need not keep any more."""
         self.remote.rollback()
         self.remote.execute(

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from pgtrickle.capture.attached import (
@@ -16,6 +17,7 @@ from pgtrickle.capture.attached import (
     attached_tables,
     read_aliases,
 )
+from pgtrickle.capture.broker import Broker, Unshared
 from pgtrickle.capture.origin import Misfit
 from pgtrickle.model.attached import AttachedDatabase
 from pgtrickle.model.errors import AttachedFailed, Busy, ConnectionFailed, PgTrickleError
@@ -51,8 +53,10 @@ class _Place:
 class AttachedDatabases:
     """Follows what is attached to one database. Safe to use from many threads."""
 
-    def __init__(self, pool: Pool, resolve: Resolve = lambda reference: None) -> None:
-        self._pool, self.resolve = pool, resolve
+    def __init__(
+        self, pool: Pool, resolve: Resolve = lambda reference: None, broker: Broker | None = None
+    ) -> None:
+        self._pool, self.resolve, self.broker = pool, resolve, broker
         self._lock = threading.Lock()
         self._places: dict[str, _Place] = {}
 
@@ -101,12 +105,18 @@ class AttachedDatabases:
     def follow(self, database: AttachedDatabase, *, compares: bool = False) -> Followed:
         """Follow one attached database; with `compares`, prove that the copies equal its tables."""
         with self._place(database) as place:
+            broker = self.broker
             for attempt in range(ATTEMPTS):
                 try:
                     with self._pool.connection() as local:
                         remote = self._connection(place, database)
-                        following = Following(database, local, remote, _label(local), compares)
+                        share = partial(broker.open, place.dsn, database) if broker is not None else None
+                        following = Following(database, local, remote, _label(local), compares, share)
                         return self._leave(following) if database.is_detached else following.follow()
+                except Unshared:
+                    # the broker is not there, or has not what we need: we read for ourselves
+                    broker = None
+                    self._roll_back(place)
                 except Misfit:
                     self._roll_back(place)
                     if attempt + 1 == ATTEMPTS:
@@ -123,6 +133,8 @@ class AttachedDatabases:
 
     def has_news(self, database: AttachedDatabase) -> bool:
         """Whether the database has changes, or we need something of it: one small query in each."""
+        if self.broker is not None:
+            self.broker.rest()
         with self._pool.connection() as local:
             tables = attached_tables(local, database.alias)
         if database.is_detached or any(
@@ -166,6 +178,8 @@ class AttachedDatabases:
             "delete from pgtrickle.pgt_attached_databases where alias = %s and is_detached", (alias,)
         )
         following.local.commit()
+        if self.broker is not None:
+            self.broker.leave(reader)
         return Followed()
 
     @contextmanager

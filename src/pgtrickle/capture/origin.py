@@ -45,6 +45,18 @@ def problem_with(found: Mapping[str, Any] | None) -> str | None:
     return None
 
 
+def is_kept(
+    kept: Mapping[int, Frontier | None], database: AttachedDatabase, place: str, table: AttachedTable
+) -> bool:
+    """Whether all changes since the frontier of our copy are kept: it is the same server, and knows us."""
+    assert table.definition is not None
+    since = kept.get(table.definition["relation"])
+    is_same_server = database.place in (None, place)
+    return (
+        since is not None and table.frontier is not None and is_same_server and table.frontier.covers(since)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """A transaction in an attached database, in the snapshot up to which its tables are followed now."""
@@ -59,10 +71,15 @@ class Origin:
 
     @classmethod
     def open(cls, remote: Connection, database: AttachedDatabase, tables: Sequence[AttachedTable]) -> Self:
-        """Lock the tables, and take a snapshot."""
+        """Lock the tables and their buffers, and take a snapshot.
+
+        TRUNCATE, and an ALTER that rewrites, do not keep old rows for old snapshots.
+        """
         remote.execute("set transaction isolation level repeatable read")
+        relations = [RelationId(t.definition["relation"]) for t in tables if t.definition is not None]
+        kept = [buffer for relation in relations for buffer in buffers(relation)]
         try:
-            lock_tables(remote, [RelationName(t.schema, t.name) for t in tables], ACCESS_SHARE)
+            lock_tables(remote, [*(RelationName(t.schema, t.name) for t in tables), *kept], ACCESS_SHARE)
         except DatabaseError as error:
             if error.sqlstate == UNDEFINED_TABLE:
                 raise Misfit from error
@@ -75,20 +92,16 @@ class Origin:
             "select source_relid::bigint, frontier::text from pgtrickle.pgt_remote_readers where reader = %s",
             (database.reader,),
         ).fetchall()
-        kept = {relation: None if seen is None else Frontier.parse(seen) for relation, seen in rows}
-        return cls(remote, database, Frontier.parse(row[0]), row[1], place.place, kept)
+        since = {relation: None if seen is None else Frontier.parse(seen) for relation, seen in rows}
+        return cls(remote, database, Frontier.parse(row[0]), row[1], place.place, since)
 
     def definition(self, table: AttachedTable) -> dict[str, Any] | None:
         """The definition of a table in the snapshot."""
         return describe_origin(self.remote, table)
 
     def keeps_since(self, table: AttachedTable) -> bool:
-        """Whether all changes since the frontier of our copy are there: nobody else has taken our place."""
-        kept = self.kept.get(self._relation(table))
-        is_same_server = self.database.place in (None, self.place)
-        return (
-            kept is not None and table.frontier is not None and is_same_server and table.frontier.covers(kept)
-        )
+        """Whether all changes since the frontier of our copy are there."""
+        return is_kept(self.kept, self.database, self.place, table)
 
     def captured(self, table: AttachedTable) -> tuple[str, ...]:
         """The columns that a window is read with."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 
 from pgtrickle.capture.attached_databases import Resolve
+from pgtrickle.capture.broker import Broker
 from pgtrickle.changes.memory import Memory
 from pgtrickle.commands.databases import configured_addresses
 from pgtrickle.commands.tracing import open_tracer
@@ -23,6 +24,7 @@ def build_engine(
     memory: Memory | None = None,
     tracer: Tracer | None = None,
     resolve: Resolve | None = None,
+    broker: Broker | None = None,
 ) -> Engine:
     """Build an engine. It calls `start_spark` when it first needs Spark and when Spark has died.
 
@@ -42,6 +44,7 @@ def build_engine(
         temp_file_limit=None if settings.temp_file_limit.lower() == "none" else settings.temp_file_limit,
         cache_directory=settings.cache_directory(os.environ),
         tracer=tracer or open_tracer(os.environ, is_wanted=settings.traces),
+        broker=broker,
         resolve=resolve or configured_addresses(settings, os.environ),
         query_limits=QueryLimits(
             settings.max_text_bytes,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from pgtrickle.capture.broker import Broker
 from pgtrickle.commands.databases import unique_name
 from pgtrickle.commands.engine import build_engine
 from pgtrickle.commands.tracing import open_tracer
@@ -33,6 +34,7 @@ UNLIMITED: Final = 1000
 def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> Fleet:
     """A fleet without any database. Its databases share Spark, the workers and the memory for rows."""
     memory = process_memory(supply, lambda: settings.memory_limit)
+    broker = Broker(settings.broker_capacity) if settings.enable_refresh_broker else None
     tracer = open_tracer(os.environ, is_wanted=settings.traces)
 
     def engine_of(database: ServedDatabase) -> Engine:
@@ -42,7 +44,7 @@ def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> F
             pooler=database.pooler or settings.pooler,
             max_connections=database.max_connections or settings.max_connections,
         )
-        return build_engine(own, supply, memory, tracer, resolve)
+        return build_engine(own, supply, memory, tracer, resolve, broker)
 
     def resolve(reference: str) -> str | None:
         """The address of a database that this process serves, by its name."""
@@ -63,7 +65,13 @@ def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> F
         )
 
     shares = WorkerShares(settings.worker_pool_size or UNLIMITED)
-    fleet = Fleet(engine_of, loop_of, shares, on_event, settings.max_databases, tracer.close)
+
+    def close() -> None:
+        tracer.close()
+        if broker is not None:
+            broker.close()
+
+    fleet = Fleet(engine_of, loop_of, shares, on_event, settings.max_databases, close, broker)
     return fleet
 
 

@@ -94,6 +94,7 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "attached_tables",
         "attached_frontiers",
         "remote_readers",
+        "broker_entries",
     ),
     "Pause": (
         "gate_source",

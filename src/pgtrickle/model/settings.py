@@ -96,6 +96,22 @@ MAX_DATABASES: Final = Setting(
     least=1,
     most=100_000,
 )
+ENABLE_REFRESH_BROKER: Final = Setting(
+    "enable_refresh_broker",
+    False,
+    switch,
+    "Read each window of changes of an attached database once for all databases that follow it, and follow "
+    "foreign tables whose origin is served, too, instead of comparing them.",
+    "off",
+)
+BROKER_CAPACITY: Final = Setting(
+    "broker_capacity",
+    4096,
+    whole_number,
+    "How many pairs of a database and a table that it follows the broker serves at most.",
+    least=1,
+    is_option=False,
+)
 IDLE_AFTER: Final = Setting(
     "idle_after",
     60.0,
@@ -242,6 +258,8 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     CONFIG,
     DISCOVER,
     MAX_DATABASES,
+    ENABLE_REFRESH_BROKER,
+    BROKER_CAPACITY,
     IDLE_AFTER,
     LISTEN_DSN,
     POOLER,
@@ -284,6 +302,8 @@ class Settings:
     config: str | None = CONFIG.default
     discover: bool = DISCOVER.default
     max_databases: int = MAX_DATABASES.default
+    enable_refresh_broker: bool = ENABLE_REFRESH_BROKER.default
+    broker_capacity: int = BROKER_CAPACITY.default
     idle_after: float = IDLE_AFTER.default
     listen_dsn: str | None = LISTEN_DSN.default
     pooler: Pooling = POOLER.default

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from psycopg import ClientCursor, Connection, sql
@@ -17,18 +18,29 @@ def copy_across(
     columns: Sequence[str],
 ) -> None:
     """Append the rows of a query on one connection to these columns of a table on another."""
+    copy_blocks(copy_out(source, query, parameters), target, table, columns)
+
+
+def copy_out(
+    source: Connection[Any], query: sql.Composed, parameters: Mapping[str, object] = MappingProxyType({})
+) -> Iterator[bytes]:
+    """The rows of a query, in blocks for `copy_blocks`: one for each row."""
     # COPY takes no parameters, so they are inserted into its text
     give: Any = (
         f"copy ({ClientCursor(source).mogrify(query, parameters)}) to stdout (format csv, encoding 'UTF8')"
     )
+    with source.cursor() as giving, giving.copy(give) as out:
+        for block in out:
+            yield bytes(block)
+
+
+def copy_blocks(
+    blocks: Iterable[bytes], target: Connection[Any], table: sql.Composable, columns: Sequence[str]
+) -> None:
+    """Append blocks of rows to these columns of a table."""
     take = sql.SQL("copy {} ({}) from stdin (format csv, encoding 'UTF8')").format(
         table, sql.SQL(", ").join(map(sql.Identifier, columns))
     )
-    with (
-        source.cursor() as giving,
-        target.cursor() as taking,
-        giving.copy(give) as out,
-        taking.copy(take) as into,
-    ):
-        for block in out:
+    with target.cursor() as taking, taking.copy(take) as into:
+        for block in blocks:
             into.write(block)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pgtrickle.capture.attached_databases import AttachedDatabases, Resolve
+from pgtrickle.capture.broker import Broker
 from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.kept_rows import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory
@@ -78,6 +79,8 @@ class Engine:
     """How large the temporary files of a connection may become, if the role may set that."""
     resolve: Resolve = lambda reference: None
     """The address of a database by its name in the configuration, for databases that are attached."""
+    broker: Broker | None = None
+    """Reads windows of attached databases once for several engines, if they share one."""
     tracer: Tracer = NO_TRACER
     supply: SparkSupply = field(init=False, repr=False)
     timeouts: Timeouts = field(init=False, repr=False)
@@ -89,7 +92,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling, temp_file_limit=self.temp_file_limit)
-        self.attached = AttachedDatabases(self.pool, self.resolve)
+        self.attached = AttachedDatabases(self.pool, self.resolve, self.broker)
         self._owns_spark = not isinstance(self.start_spark, SparkSupply)
         self.supply = (
             self.start_spark if isinstance(self.start_spark, SparkSupply) else SparkSupply(self.start_spark)

@@ -102,6 +102,7 @@ Dsns: TypeAlias = Annotated[
 ]
 ConfigFile: TypeAlias = Annotated[str | None, setting_option(settings.CONFIG)]
 Discover: TypeAlias = Annotated[bool, setting_option(settings.DISCOVER)]
+EnableRefreshBroker: TypeAlias = Annotated[bool, setting_option(settings.ENABLE_REFRESH_BROKER)]
 MaxDatabases: TypeAlias = Annotated[int, setting_option(settings.MAX_DATABASES)]
 IdleAfter: TypeAlias = Annotated[float, setting_option(settings.IDLE_AFTER)]
 ListenDsn: TypeAlias = Annotated[str | None, setting_option(settings.LISTEN_DSN)]

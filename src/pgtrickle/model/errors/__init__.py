@@ -38,6 +38,7 @@ from pgtrickle.model.errors.commands import (
 )
 from pgtrickle.model.errors.connections import (
     AttachedFailed,
+    BrokerFull,
     ConnectionFailed,
     CopiedDatabase,
     NoConnectionFree,
@@ -109,6 +110,7 @@ __all__ = [
     "BadSetting",
     "BadStatement",
     "BadUsage",
+    "BrokerFull",
     "Busy",
     "Cancelled",
     "ChangesGone",
@@ -186,6 +188,7 @@ ERRORS: Final[tuple[type[PgTrickleError], ...]] = (
     NoSidecar,
     TooManyDatabases,
     AttachedFailed,
+    BrokerFull,
     VersionMismatch,
     HttpUnavailable,
     TokenNeeded,

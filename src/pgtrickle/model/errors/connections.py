@@ -117,6 +117,16 @@ class AttachedFailed(PgTrickleError):
     code, sqlstate, http_status, exit_code = "PGT-C012", "TC012", 503, 3
 
 
+class BrokerFull(PgTrickleError):
+    """The databases of a sidecar follow more tables of other databases than its broker may serve.
+
+    Cause: there are more pairs of a database and a table that it follows than `broker_capacity`.
+    Remedy: raise `broker_capacity`, or let another sidecar serve some of the databases.
+    """
+
+    code, sqlstate, http_status, exit_code = "PGT-C013", "TC013", 503, 3
+
+
 class TooManyDatabases(PgTrickleError):
     """A sidecar is asked to serve more databases than it may.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from pgtrickle.capture.broker import Broker
 from pgtrickle.catalog.install import check_may_serve, check_original
 from pgtrickle.model.databases import ServedDatabase
 from pgtrickle.model.errors import (
@@ -85,10 +86,11 @@ class Fleet:
         on_event: OnEvent,
         max_databases: int,
         on_closed: Callable[[], None] = lambda: None,
+        broker: Broker | None = None,
     ) -> None:
         self._build_engine, self._build_loop = build_engine, build_loop
         self._shares, self._on_event, self._max = shares, on_event, max_databases
-        self._on_closed = on_closed
+        self._on_closed, self.broker = on_closed, broker
         self._lock = threading.Lock()
         self._members: dict[str, Member] = {}
         self.on_join: Callable[[Member], None] = lambda member: None

@@ -78,6 +78,36 @@ begin
 end
 $$;
 
+-- hold_brokerage: hold the place of the broker of this database, unless another process has held it within `lease`. Records
+-- what was read since the last call. Returns whether the caller holds it.
+create or replace function pgtrickle_internal.hold_brokerage(
+    holder uuid, lease interval, sources bigint[], readers bigint[], pending bigint[], ticks bigint[]
+) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into pgtrickle.pgt_broker as b (holder) values (hold_brokerage.holder)
+    on conflict (is_only) do update set holder = excluded.holder, renewed_at = clock_timestamp(),
+        held_since = case when b.holder = excluded.holder then b.held_since else clock_timestamp() end
+    where b.holder = excluded.holder or b.renewed_at < clock_timestamp() - lease;
+    if not found then
+        return false;
+    end if;
+    insert into pgtrickle.pgt_broker_entries as e (source_relid, readers, pending_rows, last_updated_tick)
+    select n.source::oid, n.readers, n.pending, n.tick from unnest(sources, readers, pending, ticks) n(source, readers, pending, tick)
+    on conflict (source_relid) do update set readers = excluded.readers, pending_rows = excluded.pending_rows,
+        last_updated_tick = excluded.last_updated_tick, updated_at = clock_timestamp();
+    delete from pgtrickle.pgt_broker_entries e where not exists (
+        select from pgtrickle.pgt_remote_readers r where r.source_relid = e.source_relid);
+    return true;
+end
+$$;
+
+-- leave_brokerage: let another process be the broker.
+create or replace function pgtrickle_internal.leave_brokerage(holder uuid) returns void
+language sql set search_path = pg_catalog, pg_temp
+as $$ delete from pgtrickle.pgt_broker b where b.holder = leave_brokerage.holder $$;
+
 -- touched_origins: which of these sources were written by transactions that a snapshot has not seen.
 create or replace function pgtrickle_internal.touched_origins(sources oid[], seen pg_snapshot) returns oid[]
 language sql stable set search_path = pg_catalog, pg_temp

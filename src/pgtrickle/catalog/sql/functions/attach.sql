@@ -233,6 +233,15 @@ comment on view pgtrickle.attached_frontiers is
     'For each stream table that reads other databases: the snapshot of each of them that it shows. It equals its query '
     'over the tables as they were in these snapshots.';
 
+create or replace view pgtrickle.broker_entries as
+select pgtrickle_internal.printed(e.source_relid) as source, e.readers, e.pending_rows, e.last_updated_tick, e.updated_at,
+    b.holder is not null and b.renewed_at > clock_timestamp() - interval '5 s' as is_served
+from pgtrickle.pgt_broker_entries e left join pgtrickle.pgt_broker b on true;
+comment on view pgtrickle.broker_entries is
+    'What the broker has read here for the databases that follow this one: for each table, how many databases read it, how '
+    'many change rows its last window had, and in which tick of the broker that was. is_served: whether a broker has been '
+    'active within five seconds; without one, each database reads for itself.';
+
 create or replace view pgtrickle.remote_readers as
 select r.label as reader, r.reader as reader_id, pgtrickle_internal.printed(r.source_relid) as source, r.columns, r.frontier,
     r.registered_at, r.seen_at

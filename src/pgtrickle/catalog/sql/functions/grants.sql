@@ -28,7 +28,7 @@ grant usage on schema pgtrickle_internal to public;
 grant select on pgtrickle.stream_tables_info, pgtrickle.visible_history, pgtrickle.server_worker_inventory,
     pgtrickle.visible_repairs, pgtrickle.pg_stat_stream_tables, pgtrickle.quick_health, pgtrickle.pgt_cdc_status,
     pgtrickle.publication_status, pgtrickle.subscriptions, pgtrickle.attached_databases, pgtrickle.attached_tables,
-    pgtrickle.attached_frontiers, pgtrickle.remote_readers
+    pgtrickle.attached_frontiers, pgtrickle.remote_readers, pgtrickle.broker_entries
     to public;
 grant select (alias, is_detached) on pgtrickle.pgt_attached_databases to public;
 grant select (alias, origin_schema, origin_name, source_relid, is_stand_in, last_error, declared_at)

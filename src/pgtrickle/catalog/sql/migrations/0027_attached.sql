@@ -63,6 +63,21 @@ create table if not exists pgtrickle.pgt_remote_readers (
 );
 create index if not exists pgt_remote_readers_source on pgtrickle.pgt_remote_readers (source_relid);
 
+-- The process that reads the windows of this database for all databases that follow it, and what it has read.
+create table if not exists pgtrickle.pgt_broker (
+    is_only boolean primary key default true check (is_only),
+    holder uuid not null,
+    held_since timestamptz not null default clock_timestamp(),
+    renewed_at timestamptz not null default clock_timestamp()
+);
+create table if not exists pgtrickle.pgt_broker_entries (
+    source_relid oid primary key,
+    readers bigint not null,
+    pending_rows bigint not null,
+    last_updated_tick bigint not null,
+    updated_at timestamptz not null default clock_timestamp()
+);
+
 alter table pgtrickle.pgt_dependencies
     drop constraint if exists pgt_dependencies_source_type_check,
     add constraint pgt_dependencies_source_type_check check (source_type in
