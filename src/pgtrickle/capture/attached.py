@@ -9,8 +9,9 @@ keep them for longer, and nothing is applied twice.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pgtrickle.capture.broker import SharedOrigin
@@ -121,6 +122,8 @@ class Following:
     compares: bool = False
     share: Callable[[Sequence[AttachedTable]], SharedOrigin] | None = None
     """Gives the windows that the broker has read, if there is one."""
+    released: dict[int, float] = field(default_factory=dict)
+    """When tables were found to differ from their origin, by `time.monotonic`."""
 
     def follow(self) -> Followed:
         """Bring the copies to the newest snapshot of the other database."""
@@ -139,6 +142,11 @@ class Following:
     def _fit(self, table: AttachedTable) -> None:
         found = describe_origin(self.remote, table)
         problem = problem_with(found) or self._missing_type(found)
+        if not table.is_stand_in and table.relation is not None:
+            problem = problem or self._unlike(table.relation, found)
+            if problem is not None:
+                self._release(table.relation, problem)
+                return
         if problem is not None:
             self._note_error(table, problem)
         elif found != table.definition or table.relation is None:
@@ -169,6 +177,20 @@ class Following:
             "select pgtrickle_internal.missing_type(%s::jsonb)", (json.dumps(found),)
         ).fetchone()
         return f"{row[0]}, which does not exist here" if row and row[0] else None
+
+    def _unlike(self, relation: RelationId, found: dict[str, Any] | None) -> str | None:
+        row = self.local.execute(
+            "select pgtrickle_internal.unlike_origin(%s, %s::jsonb)", (relation, json.dumps(found))
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def _release(self, relation: RelationId, problem: str) -> None:
+        """Read a table itself again, because its origin is not, or no longer, the same."""
+        self.released[relation] = time.monotonic()
+        self.local.execute(
+            "select pgtrickle_internal.release_origin(%s, %s)",
+            (relation, f"its origin in {self.database.reference} cannot be followed: {problem}"),
+        )
 
     def _note_error(self, table: AttachedTable, message: str | None) -> None:
         # the copy is compared again when it can be followed again

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,8 +19,10 @@ from pgtrickle.capture.attached import (
     read_aliases,
 )
 from pgtrickle.capture.broker import Broker, Unshared
+from pgtrickle.capture.foreign_origins import adopt_declared_origins, adopt_foreign_origins
 from pgtrickle.capture.origin import Misfit
 from pgtrickle.model.attached import AttachedDatabase
+from pgtrickle.model.databases import DeclaredOrigin
 from pgtrickle.model.errors import AttachedFailed, Busy, ConnectionFailed, PgTrickleError
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import StreamTableId
@@ -30,6 +33,9 @@ PATIENCE_SECONDS: Final = 30.0
 """How long to wait for another thread that follows the same database."""
 ATTEMPTS: Final = 3
 """How often to start over because tables were altered meanwhile."""
+
+LEFT_ALONE_SECONDS: Final = 3600.0
+"""How long a table that differs from its origin is not tried again: its readers would be loaded twice."""
 
 Resolve = Callable[[str], str | None]
 """Returns the address of a database in the configuration of the process."""
@@ -57,6 +63,10 @@ class AttachedDatabases:
         self, pool: Pool, resolve: Resolve = lambda reference: None, broker: Broker | None = None
     ) -> None:
         self._pool, self.resolve, self.broker = pool, resolve, broker
+        self.served: Callable[[], Mapping[str, str]] = dict
+        """The addresses of the databases that the process serves, by name."""
+        self.origins: tuple[DeclaredOrigin, ...] = ()
+        self._released: dict[int, float] = {}
         self._lock = threading.Lock()
         self._places: dict[str, _Place] = {}
 
@@ -111,7 +121,9 @@ class AttachedDatabases:
                     with self._pool.connection() as local:
                         remote = self._connection(place, database)
                         share = partial(broker.open, place.dsn, database) if broker is not None else None
-                        following = Following(database, local, remote, _label(local), compares, share)
+                        following = Following(
+                            database, local, remote, _label(local), compares, share, self._released
+                        )
                         return self._leave(following) if database.is_detached else following.follow()
                 except Unshared:
                     # the broker is not there, or has not what we need: we read for ourselves
@@ -130,6 +142,15 @@ class AttachedDatabases:
                     self._roll_back(place)
                     raise
         raise AssertionError
+
+    def adopt_origins(self) -> int:
+        """Follow origins in served databases, instead of comparing foreign tables; returns of how many."""
+        with self._pool.connection() as local:
+            adopted = adopt_declared_origins(local, self.origins)
+            if self.broker is not None:
+                adopted += adopt_foreign_origins(local, self.served(), self._left_alone())
+            local.commit()
+        return adopted
 
     def has_news(self, database: AttachedDatabase) -> bool:
         """Whether the database has changes, or we need something of it: one small query in each."""
@@ -168,6 +189,11 @@ class AttachedDatabases:
             places, self._places = list(self._places.values()), {}
         for place in places:
             place.close()
+
+    def _left_alone(self) -> set[int]:
+        """The tables that were found to differ from their origin within the last hour."""
+        since = time.monotonic() - LEFT_ALONE_SECONDS
+        return {relation for relation, at in list(self._released.items()) if at > since}
 
     def _leave(self, following: Following) -> Followed:
         """Tell a database that was detached, and forget it."""

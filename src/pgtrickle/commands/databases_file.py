@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pgtrickle.model.databases import QUOTA, Databases, DiscoveredServer, ServedDatabase
+from pgtrickle.model.databases import QUOTA, Databases, DeclaredOrigin, DiscoveredServer, ServedDatabase
 from pgtrickle.model.errors import BadSetting
 from pgtrickle.model.setting import one_of
 from pgtrickle.model.settings import Pooling
@@ -15,7 +15,7 @@ from pgtrickle.postgres.addresses import address_parts, with_parts
 from pgtrickle.postgres.pool import check_connection_limit
 
 _KEYS: Final = {"dsn", "service", "password", "enabled", "quota", "pooler", "max_connections"}
-_OF_DATABASES: Final = _KEYS | {"listen_dsn"}
+_OF_DATABASES: Final = _KEYS | {"listen_dsn", "origins"}
 _OF_SERVERS: Final = _KEYS | {"exclude"}
 _MOST_WORKERS: Final = 64
 
@@ -62,7 +62,23 @@ def _database(
         None if listen is None else _with_secret(check_address(listen, where), values, where, environment),
         _pooler(values, where),
         _connections(values, where),
+        _origins(values, where),
     )
+
+
+def _origins(values: Mapping[str, Any], where: str) -> tuple[DeclaredOrigin, ...]:
+    """The tables whose origin is in another database: `schema.table` = `database.schema.table`."""
+    found = []
+    for table, origin in _value(values, "origins", dict, {}, where).items():
+        here = table.split(".")
+        there = origin.rsplit(".", 2) if isinstance(origin, str) else []
+        if len(here) != 2 or len(there) != 3 or not all([*here, *there]):
+            raise BadSetting(
+                f"the origin of {table} in {where} is not a table of another database",
+                hint='write "schema.table" = "database.schema.table"',
+            )
+        found.append(DeclaredOrigin(*here, *there))
+    return tuple(found)
 
 
 def _server(values: Mapping[str, Any], where: str, environment: Mapping[str, str]) -> DiscoveredServer:
@@ -149,7 +165,7 @@ def _check_keys(values: Mapping[str, Any], known: set[str], where: str) -> None:
 def _value(values: Mapping[str, Any], key: str, kind: type, default: Any, where: str) -> Any:
     found = values.get(key, default)
     if found is not default and not isinstance(found, kind):
-        kinds = {str: "a text", bool: "true or false", list: "a list", int: "a whole number"}
+        kinds = {str: "a text", bool: "true or false", list: "a list", int: "a whole number", dict: "a table"}
         raise BadSetting(f"{key} in {where} cannot be {found!r}", hint=f"it must be {kinds[kind]}")
     return found
 

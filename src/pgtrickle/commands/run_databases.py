@@ -44,11 +44,17 @@ def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> F
             pooler=database.pooler or settings.pooler,
             max_connections=database.max_connections or settings.max_connections,
         )
-        return build_engine(own, supply, memory, tracer, resolve, broker)
+        engine = build_engine(own, supply, memory, tracer, resolve, broker)
+        engine.attached.served = addresses
+        engine.attached.origins = database.origins
+        return engine
+
+    def addresses() -> dict[str, str]:
+        return {member.database.name: member.database.dsn for member in fleet.members()}
 
     def resolve(reference: str) -> str | None:
         """The address of a database that this process serves, by its name."""
-        return next((m.database.dsn for m in fleet.members() if m.database.name == reference), None)
+        return addresses().get(reference)
 
     def loop_of(engine: Engine, tell: OnEvent, share: WorkerShare, database: ServedDatabase) -> Loop:
         return Loop(

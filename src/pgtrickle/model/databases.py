@@ -11,6 +11,17 @@ QUOTA = 1
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredOrigin:
+    """A table of a served database whose rows are those of a table in another one, its origin."""
+
+    schema: str
+    name: str
+    reference: str
+    origin_schema: str
+    origin_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ServedDatabase:
     """One database. What is None comes from the settings of the process.
 
@@ -24,6 +35,7 @@ class ServedDatabase:
     listen_dsn: str | None = field(default=None, repr=False)
     pooler: Pooling | None = None
     max_connections: int | None = None
+    origins: tuple[DeclaredOrigin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from pgtrickle.scheduler.service.unit_refresh import database_event
 
 LIST_SECONDS: Final = 0.5
 """How often to look for databases that were attached or detached."""
+RESOLVE_SECONDS: Final = 2.0
+"""How often to look for foreign tables whose origin is served."""
 POLL_SECONDS: Final = 0.2
 """How long a change in another database may wait until it is noticed."""
 LONGEST_PAUSE: Final = 8.0
@@ -51,8 +53,12 @@ class AttachedWatch:
             thread.join(POLL_SECONDS)
 
     def _serve(self) -> None:
+        resolved_at = float("-inf")
         while not self._stop.is_set():
             with suppress(DatabaseError, PgTrickleError):
+                if time.monotonic() - resolved_at > RESOLVE_SECONDS:
+                    self.dispatcher.engine.attached.adopt_origins()
+                    resolved_at = time.monotonic()
                 known = {database.alias for database in self.dispatcher.engine.attached.list()}
                 for alias in [alias for alias, thread in self._following.items() if not thread.is_alive()]:
                     del self._following[alias]
@@ -90,7 +96,6 @@ class AttachedWatch:
     def _find(self, alias: str) -> AttachedDatabase | None:
         with suppress(DatabaseError, PgTrickleError):
             return next((one for one in self.dispatcher.engine.attached.list() if one.alias == alias), None)
-        time.sleep(0)
         return None
 
     def _note(self, alias: str, error: PgTrickleError | DatabaseError | None) -> None:

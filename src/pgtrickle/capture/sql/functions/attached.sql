@@ -264,3 +264,67 @@ begin
     return changes;
 end
 $$;
+
+-- foreign_origins: the foreign tables that stream tables read and compare, and the tables that they lead to. Only those whose
+-- owner, and whose server's owner, are trusted: the sidecar reads the origin with rights that the owner may not have. And only
+-- those that have the names of the origin for their columns.
+create or replace function pgtrickle_internal.foreign_origins()
+returns table (source oid, server_name name, host text, port text, dbname text, origin_schema text, origin_name text)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select c.oid, s.srvname, o.options ->> 'host', coalesce(o.options ->> 'port', '5432'), o.options ->> 'dbname',
+        coalesce(t.options ->> 'schema_name', n.nspname), coalesce(t.options ->> 'table_name', c.relname)
+    from pg_foreign_table f
+    join pg_class c on c.oid = f.ftrelid
+    join pg_namespace n on n.oid = c.relnamespace
+    join pg_foreign_server s on s.oid = f.ftserver
+    join pg_foreign_data_wrapper w on w.oid = s.srvfdw
+    cross join lateral (select coalesce(jsonb_object_agg(option_name, option_value), '{}')
+        from pg_options_to_table(s.srvoptions)) o(options)
+    cross join lateral (select coalesce(jsonb_object_agg(option_name, option_value), '{}')
+        from pg_options_to_table(f.ftoptions)) t(options)
+    where w.fdwname = 'postgres_fdw' and pgtrickle_internal.is_trusted(c.relowner) and pgtrickle_internal.is_trusted(s.srvowner)
+        and not exists (select from pg_attribute a where a.attrelid = c.oid and exists (
+            select from pg_options_to_table(a.attfdwoptions) where option_name = 'column_name'))
+        and not pgtrickle_internal.is_attached(c.oid)
+        and exists (select from pgtrickle.pgt_dependencies d where d.source_relid = c.oid and d.source_type = 'foreign_table')
+$$;
+
+-- adopt_origin: follow the origin of a table that stream tables read, instead of comparing or capturing the table itself.
+-- Its readers are loaded again.
+create or replace function pgtrickle_internal.adopt_origin(source oid, alias text, reference text, origin_schema text, origin_name text)
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into pgtrickle.pgt_attached_databases (alias, reference) values (adopt_origin.alias, adopt_origin.reference)
+    on conflict do nothing;
+    insert into pgtrickle.pgt_attached_tables (alias, origin_schema, origin_name, source_relid, is_stand_in)
+    values (adopt_origin.alias, adopt_origin.origin_schema, adopt_origin.origin_name, source, false);
+    perform pgtrickle_internal.reanalyse(d.pgt_id, format('the origin of %s is followed', pgtrickle_internal.printed(source)))
+    from (select distinct d.pgt_id from pgtrickle.pgt_dependencies d
+        where d.source_relid = source and d.source_type not in ('view', 'function') order by 1) d;
+end
+$$;
+
+-- release_origin: compare or capture the table itself again. Its readers are loaded again.
+create or replace function pgtrickle_internal.release_origin(source oid, reason text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    delete from pgtrickle.pgt_attached_tables t where t.source_relid = source and not t.is_stand_in;
+    perform pgtrickle_internal.reanalyse(d.pgt_id, reason)
+    from (select distinct d.pgt_id from pgtrickle.pgt_dependencies d
+        where d.source_relid = source and d.source_type not in ('view', 'function') order by 1) d;
+end
+$$;
+
+-- unlike_origin: how a table differs from its origin, in words; null if every column has the same name and type there.
+create or replace function pgtrickle_internal.unlike_origin(source oid, definition jsonb) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format('column %I is %s here, and %s there', c.column_name, c.type, coalesce(o.type, 'missing'))
+    from pgtrickle_internal.column_types(source) c
+    left join pgtrickle_internal.described_columns(definition) o on o.name = c.column_name
+    where o.type is distinct from c.type limit 1
+$$;

@@ -132,7 +132,11 @@ declare
     captured pgtrickle.pgt_sources;
 begin
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for key share;
-    if found and numbers <@ captured.columns_captured and pgtrickle_internal.misfit(source) is null then
+    if found and captured.trigger_level <> 'none' then
+        -- the origin of this table is followed from now on
+        execute format('drop function if exists pgtrickle_changes.capture_%s() cascade', source);
+        update pgtrickle.pgt_sources s set trigger_level = 'none', filled_at = null where s.source_relid = source;
+    elsif found and numbers <@ captured.columns_captured and pgtrickle_internal.misfit(source) is null then
         return;
     end if;
     insert into pgtrickle.pgt_sources (source_relid, trigger_level) values (source, 'none')

@@ -69,7 +69,7 @@ begin
     end if;
     select pgtrickle_internal.shown_name(p.pgt_id) into reader
     from pgtrickle.pgt_attached_tables t join pgtrickle.pgt_dependencies p on p.source_relid = t.source_relid
-    where t.alias = detach_database.alias limit 1;
+    where t.alias = detach_database.alias and t.is_stand_in limit 1;
     if found then
         raise exception '%', format('stream table %s reads a table of %s', reader, alias) using
             errcode = 'dependent_objects_still_exist', hint = 'Drop it, or change its query.';
@@ -80,6 +80,8 @@ begin
     loop
         execute format('drop table %s', pgtrickle_internal.printed(attached.id));
     end loop;
+    perform pgtrickle_internal.release_origin(t.source_relid, format('%s was detached', detach_database.alias))
+    from pgtrickle.pgt_attached_tables t where t.alias = detach_database.alias and not t.is_stand_in;
     delete from pgtrickle.pgt_attached_tables t where t.alias = detach_database.alias;
     update pgtrickle.pgt_attached_databases d set is_detached = true where d.alias = detach_database.alias;
 end
@@ -214,7 +216,7 @@ cross join lateral (
 comment on view pgtrickle.attached_databases is
     'The databases whose tables stream tables can read: their names in the configuration of the sidecar, up to which '
     'snapshot they have been followed, and what prevents it. last_error is shown to those who may act as the owner of '
-    'pgtrickle.';
+    'pgtrickle. Everyone may read it.';
 
 create or replace view pgtrickle.attached_tables as
 select t.alias, t.origin_schema, t.origin_name, pgtrickle_internal.printed(t.source_relid) as stand_in,
@@ -224,14 +226,14 @@ select t.alias, t.origin_schema, t.origin_name, pgtrickle_internal.printed(t.sou
 from pgtrickle.pgt_attached_tables t;
 comment on view pgtrickle.attached_tables is
     'The tables of attached databases that were declared: the stand-in that queries read, the columns that are copied, and '
-    'the snapshot of the other database that the copy shows.';
+    'the snapshot of the other database that the copy shows. Everyone may read it.';
 
 create or replace view pgtrickle.attached_frontiers as
 select pgtrickle_internal.shown_name(f.pgt_id) as name, f.alias, f.frontier, f.followed_at
 from pgtrickle.pgt_attached_frontiers f;
 comment on view pgtrickle.attached_frontiers is
     'For each stream table that reads other databases: the snapshot of each of them that it shows. It equals its query '
-    'over the tables as they were in these snapshots.';
+    'over the tables as they were in these snapshots. Everyone may read it.';
 
 create or replace view pgtrickle.broker_entries as
 select pgtrickle_internal.printed(e.source_relid) as source, e.readers, e.pending_rows, e.last_updated_tick, e.updated_at,
@@ -240,7 +242,7 @@ from pgtrickle.pgt_broker_entries e left join pgtrickle.pgt_broker b on true;
 comment on view pgtrickle.broker_entries is
     'What the broker has read here for the databases that follow this one: for each table, how many databases read it, how '
     'many change rows its last window had, and in which tick of the broker that was. is_served: whether a broker has been '
-    'active within five seconds; without one, each database reads for itself.';
+    'active within five seconds; without one, each database reads for itself. Everyone may read it.';
 
 create or replace view pgtrickle.remote_readers as
 select r.label as reader, r.reader as reader_id, pgtrickle_internal.printed(r.source_relid) as source, r.columns, r.frontier,
@@ -248,4 +250,4 @@ select r.label as reader, r.reader as reader_id, pgtrickle_internal.printed(r.so
 from pgtrickle.pgt_remote_readers r;
 comment on view pgtrickle.remote_readers is
     'The databases that follow tables of this one. Changes are kept until each of them has passed them; one that is not '
-    'seen for a week is forgotten, and reads everything again when it comes back.';
+    'seen for a week is forgotten, and reads everything again when it comes back. Everyone may read it.';
