@@ -82,6 +82,25 @@ def test_a_table_that_cannot_be_declared_is_told_at_once(pair):
         create(here.database.dsn(), "x", "select * from crm.public.nothing", {})
 
 
+def test_a_table_that_was_away_and_is_back_is_followed_again(pair):
+    there, here, _ = pair
+    make(here)
+    there.app.execute("insert into payments values (1, 1, 1)")
+    eventually(lambda: is_equal(there, here), seconds=30)
+    there.app.execute("alter table payments rename to hidden")
+    eventually(
+        lambda: (
+            here.app.execute(
+                "select count(*) from pgtrickle.pgt_attached_tables where last_error is not null"
+            ).fetchone()
+            == (1,)
+        ),
+        seconds=30,
+    )
+    there.app.execute("alter table hidden rename to payments; insert into payments values (2, 2, 2)")
+    eventually(lambda: is_equal(there, here), seconds=30)
+
+
 def test_a_database_that_is_down_stops_only_what_reads_it_and_is_told(pair, server):
     there, here, served = pair
     make(here)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pgtrickle.capture.broker import SharedOrigin
+from pgtrickle.capture.broker import Counters, SharedOrigin
 from pgtrickle.capture.origin import Misfit, Origin, describe_origin, problem_with
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.errors import AttachedFailed, Busy, Diverged
@@ -124,6 +124,7 @@ class Following:
     """Gives the windows that the broker has read, if there is one."""
     released: dict[int, float] = field(default_factory=dict)
     """When tables were found to differ from their origin, by `time.monotonic`."""
+    counters: Counters = field(default_factory=Counters)
 
     def follow(self) -> Followed:
         """Bring the copies to the newest snapshot of the other database."""
@@ -307,7 +308,10 @@ class Following:
         self.local.execute(
             "select pgtrickle_internal.create_incoming(%s, %s::name[])", (table.relation, list(names))
         )
-        origin.copy_window(table, names, self.local, incoming)
+        size = origin.copy_window(table, names, self.local, incoming)
+        if isinstance(origin, Origin):
+            self.counters.direct += 1
+            self.counters.bytes_read += size
         row = self.local.execute(
             sql.SQL(
                 "select count(*) filter (where weight = 0), count(*) from {}"

@@ -18,12 +18,13 @@ from pgtrickle.capture.attached import (
     attached_tables,
     read_aliases,
 )
-from pgtrickle.capture.broker import Broker, Unshared
+from pgtrickle.capture.broker import Broker, Counters, Unshared
 from pgtrickle.capture.foreign_origins import adopt_declared_origins, adopt_foreign_origins
-from pgtrickle.capture.origin import Misfit
-from pgtrickle.model.attached import AttachedDatabase
+from pgtrickle.capture.origin import Misfit, describe_origin, problem_with
+from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.databases import DeclaredOrigin
 from pgtrickle.model.errors import AttachedFailed, Busy, ConnectionFailed, PgTrickleError
+from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
@@ -34,6 +35,8 @@ PATIENCE_SECONDS: Final = 30.0
 ATTEMPTS: Final = 3
 """How often to start over because tables were altered meanwhile."""
 
+DESCRIBE_SECONDS: Final = 2.0
+"""How often to look whether tables of an attached database were altered."""
 LEFT_ALONE_SECONDS: Final = 3600.0
 """How long a table that differs from its origin is not tried again: its readers would be loaded twice."""
 
@@ -47,6 +50,7 @@ class _Place:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     connection: Connection | None = None
+    described_at: float = float("-inf")
     dsn: str = field(default="", repr=False)
 
     def close(self) -> None:
@@ -67,6 +71,8 @@ class AttachedDatabases:
         """The addresses of the databases that the process serves, by name."""
         self.origins: tuple[DeclaredOrigin, ...] = ()
         self._released: dict[int, float] = {}
+        self.counters = Counters()
+        """What was read here without the broker."""
         self._lock = threading.Lock()
         self._places: dict[str, _Place] = {}
 
@@ -93,7 +99,7 @@ class AttachedDatabases:
             if not only_unfilled or any(
                 table.frontier is None or not set(table.wanted) <= set(table.followed) for table in needed
             ):
-                self.follow(databases[alias])
+                self.follow(databases[alias], is_newest=True)
         with self._pool.connection() as connection:
             for alias in aliases:
                 for table in attached_tables(connection, alias):
@@ -112,17 +118,29 @@ class AttachedDatabases:
             if database.alias in read:
                 self.follow(database, compares=True)
 
-    def follow(self, database: AttachedDatabase, *, compares: bool = False) -> Followed:
-        """Follow one attached database; with `compares`, prove that the copies equal its tables."""
+    def follow(
+        self, database: AttachedDatabase, *, compares: bool = False, is_newest: bool = False
+    ) -> Followed:
+        """Follow one attached database; with `compares`, prove that the copies equal its tables.
+
+        Without `is_newest`, the broker may give a snapshot that was taken up to some seconds before.
+        """
         with self._place(database) as place:
-            broker = self.broker
+            broker = None if is_newest else self.broker
             for attempt in range(ATTEMPTS):
                 try:
                     with self._pool.connection() as local:
                         remote = self._connection(place, database)
                         share = partial(broker.open, place.dsn, database) if broker is not None else None
                         following = Following(
-                            database, local, remote, _label(local), compares, share, self._released
+                            database,
+                            local,
+                            remote,
+                            _label(local),
+                            compares,
+                            share,
+                            self._released,
+                            self.counters,
                         )
                         return self._leave(following) if database.is_detached else following.follow()
                 except Unshared:
@@ -145,6 +163,8 @@ class AttachedDatabases:
 
     def adopt_origins(self) -> int:
         """Follow origins in served databases, instead of comparing foreign tables; returns of how many."""
+        if not self.origins and self.broker is None:
+            return 0
         with self._pool.connection() as local:
             adopted = adopt_declared_origins(local, self.origins)
             if self.broker is not None:
@@ -160,7 +180,11 @@ class AttachedDatabases:
             tables = attached_tables(local, database.alias)
         if database.is_detached or any(
             (table.relation is None and table.last_error is None)
-            or (table.is_read and (table.frontier is None or not set(table.wanted) <= set(table.followed)))
+            or (
+                table.is_read
+                and table.last_error is None
+                and (table.frontier is None or not set(table.wanted) <= set(table.followed))
+            )
             or (not table.is_read and table.is_followed)
             for table in tables
         ):
@@ -168,7 +192,8 @@ class AttachedDatabases:
         seen = {table.definition["relation"]: table for table in tables if table.is_read and table.definition}
         if not seen:
             return False
-        oldest = min((table.frontier for table in seen.values() if table.frontier), key=lambda f: f.xmin)
+        known = [table.frontier for table in seen.values() if table.frontier is not None]
+        oldest = min(known, key=lambda frontier: frontier.xmin) if known else Frontier(3, 3)
         with self._place(database) as place:
             try:
                 remote = self._connection(place, database)
@@ -177,11 +202,25 @@ class AttachedDatabases:
                     " pgtrickle_internal.installation()",
                     (list(seen), str(oldest)),
                 ).fetchone()
+                is_altered = self._is_altered(place, remote, tables)
                 remote.rollback()
             except DatabaseError as error:
                 place.close()
                 raise _failed(database, (error.diag.message_primary or str(error)).strip()) from error
-        return row is not None and (bool(row[0]) or row[1].split(" ")[2] != database.place)
+        is_elsewhere = row is not None and row[1].split(" ")[2] != database.place
+        return is_altered or is_elsewhere or bool(row and row[0])
+
+    def _is_altered(self, place: _Place, remote: Connection, tables: Sequence[AttachedTable]) -> bool:
+        """Whether a table has another definition than we know, or can be read again; asks now and then."""
+        if time.monotonic() - place.described_at < DESCRIBE_SECONDS:
+            return False
+        place.described_at = time.monotonic()
+        for table in tables:
+            found = describe_origin(remote, table) if table.is_read else table.definition
+            is_better = table.last_error is not None and table.is_read and problem_with(found) is None
+            if is_better or (table.last_error is None and found != table.definition):
+                return True
+        return False
 
     def close(self) -> None:
         """Close all connections."""

@@ -28,7 +28,9 @@ from pgtrickle.postgres.copy_across import copy_blocks, copy_out
 from pgtrickle.postgres.locking import ACCESS_SHARE, lock_tables
 
 TICK_SECONDS: Final = 0.5
-"""How long a snapshot is shared. A reader that has passed it waits for the next one."""
+"""The shortest time between two snapshots. A reader that has passed one waits for the next."""
+KEPT_SECONDS: Final = 10.0
+"""How long the windows of a snapshot are given to readers that have not passed it."""
 LEASE_SECONDS: Final = 5.0
 """Another process takes the place of the broker if its holder was silent for this long."""
 RENEW_SECONDS: Final = 1.0
@@ -62,7 +64,7 @@ class Window:
 
 @dataclass(slots=True)
 class Tick:
-    """A snapshot of one database, and the windows that were read in it."""
+    """A snapshot of one database, and the windows that were read in it. More can be read while it is open."""
 
     number: int
     opened_at: float
@@ -70,6 +72,7 @@ class Tick:
     taken_at: datetime
     place: str
     locked: frozenset[int] = frozenset()
+    is_open: bool = True
     windows: dict[int, Window | None] = field(default_factory=dict)
     definitions: dict[tuple[str, str], dict[str, Any] | None] = field(default_factory=dict)
 
@@ -126,10 +129,10 @@ class SharedOrigin:
 
     def copy_window(
         self, table: AttachedTable, names: Sequence[str], local: Connection, incoming: sql.Identifier
-    ) -> None:
-        """Copy the change rows; those that the reader has are among them."""
+    ) -> int:
+        """Copy the change rows; those that the reader has are among them. Returns how many bytes."""
         places = ["xid", "weight", *(f"k{number}" for number in range(1, len(names) + 1))]
-        copy_blocks(self._window(table).blocks, local, incoming, places)
+        return copy_blocks(self._window(table).blocks, local, incoming, places)
 
     def copy_rows(self, table: AttachedTable, local: Connection, rows: sql.Identifier) -> None:
         """The broker keeps no rows."""
@@ -184,6 +187,8 @@ class Broker:
                 tick = self._tick(server, connection, tables)
                 if not isinstance(tick, float):
                     kept = _kept(connection, database)
+                    if not tick.is_open:
+                        connection.rollback()
                     return SharedOrigin(self, server, tick, database, kept)
             time.sleep(tick)
 
@@ -192,20 +197,23 @@ class Broker:
         with self._lock:
             servers = list(self._servers.values())
         for server in servers:
-            if server.tick is not None and time.monotonic() - server.tick.opened_at > 2 * TICK_SECONDS:
+            tick = server.tick
+            if tick is not None and tick.is_open and time.monotonic() - tick.opened_at > 2 * TICK_SECONDS:
                 with suppress(Unshared), self._using(server) as connection:
-                    server.tick = None
+                    tick.is_open = False
                     connection.rollback()
+            if tick is not None and time.monotonic() - tick.opened_at > KEPT_SECONDS:
+                server.tick = None
 
     def window(self, server: _Server, tick: Tick, table: AttachedTable) -> Window:
         """The window of a table in a tick: read now, or by another reader before."""
         assert table.definition is not None
         relation = table.definition["relation"]
         with self._using(server) as connection:
-            if server.tick is not tick or relation not in tick.locked:
-                raise Unshared
             if relation in tick.windows:
                 self.counters.shared += 1
+            elif server.tick is not tick or not tick.is_open or relation not in tick.locked:
+                raise Unshared
             else:
                 tick.windows[relation] = self._read(connection, server, tick, table)
                 self.counters.read += 1
@@ -219,9 +227,9 @@ class Broker:
         """The definition of a table in a tick."""
         key = (table.schema, table.name)
         with self._using(server) as connection:
-            if server.tick is not tick:
-                raise Unshared
             if key not in tick.definitions:
+                if server.tick is not tick or not tick.is_open:
+                    raise Unshared
                 tick.definitions[key] = describe_origin(connection, table)
             return tick.definitions[key]
 
@@ -261,11 +269,14 @@ class Broker:
     def _tick(self, server: _Server, connection: Connection, tables: Sequence[AttachedTable]) -> Tick | float:
         """The tick of now, or a new one, or after how many seconds to ask again."""
         tick = server.tick
-        if tick is not None and (left := tick.opened_at + TICK_SECONDS - time.monotonic()) > 0:
-            if all(t.frontier is not None and not t.frontier.covers(tick.snapshot) for t in tables):
+        if tick is not None:
+            age = time.monotonic() - tick.opened_at
+            is_ahead = all(t.frontier is not None and not t.frontier.covers(tick.snapshot) for t in tables)
+            if is_ahead and age < KEPT_SECONDS:
                 return tick
-            # this reader has passed it; so that all share the next one, it is not opened early
-            return left
+            if age < TICK_SECONDS:
+                # so that all share the next one, it is not opened early
+                return TICK_SECONDS - age
         server.tick = None
         connection.rollback()
         self._claim(server, connection)

@@ -109,8 +109,8 @@ class Origin:
 
     def copy_window(
         self, table: AttachedTable, names: Sequence[str], local: Connection, incoming: sql.Identifier
-    ) -> None:
-        """Copy the change rows that our copy lacks."""
+    ) -> int:
+        """Copy the change rows that our copy lacks; returns how many bytes they were."""
         assert table.frontier is not None
         columns = [self._buffer_column(table, name) for name in names]
         arms = [
@@ -122,7 +122,7 @@ class Origin:
             for buffer in buffers(self._relation(table))
         ]
         places = ["xid", "weight", *(f"k{number}" for number in range(1, len(names) + 1))]
-        copy_across(self.remote, sql.SQL(" union all ").join(arms), {}, local, incoming, places)
+        return copy_across(self.remote, sql.SQL(" union all ").join(arms), {}, local, incoming, places)
 
     def copy_rows(self, table: AttachedTable, local: Connection, rows: sql.Identifier) -> None:
         """Copy all rows; without columns, only their number."""

@@ -16,9 +16,9 @@ def copy_across(
     target: Connection[Any],
     table: sql.Composable,
     columns: Sequence[str],
-) -> None:
-    """Append the rows of a query on one connection to these columns of a table on another."""
-    copy_blocks(copy_out(source, query, parameters), target, table, columns)
+) -> int:
+    """Append the rows of a query on one connection to columns of a table on another; return their bytes."""
+    return copy_blocks(copy_out(source, query, parameters), target, table, columns)
 
 
 def copy_out(
@@ -36,11 +36,14 @@ def copy_out(
 
 def copy_blocks(
     blocks: Iterable[bytes], target: Connection[Any], table: sql.Composable, columns: Sequence[str]
-) -> None:
-    """Append blocks of rows to these columns of a table."""
+) -> int:
+    """Append blocks of rows to these columns of a table; return how many bytes they were."""
     take = sql.SQL("copy {} ({}) from stdin (format csv, encoding 'UTF8')").format(
         table, sql.SQL(", ").join(map(sql.Identifier, columns))
     )
     with target.cursor() as taking, taking.copy(take) as into:
+        size = 0
         for block in blocks:
             into.write(block)
+            size += len(block)
+    return size

@@ -50,6 +50,7 @@ class FleetServer(WebServer):
         self.fleet = fleet
         if self.metrics is not None:
             fleet.on_join, fleet.on_leave = self.metrics.add, self._leave
+            self.metrics.broker = fleet.broker
         self._thread.start()
 
     def note(self, event: RefreshEvent) -> None:

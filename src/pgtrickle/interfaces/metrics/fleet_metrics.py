@@ -12,6 +12,7 @@ from pgtrickle.scheduler.service.loop import LoopState
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as MetricFamily
 
+    from pgtrickle.capture.broker import Broker
     from pgtrickle.commands.run import RefreshEvent
     from pgtrickle.scheduler.service.fleet import Member
 
@@ -28,6 +29,7 @@ class FleetMetrics:
         from prometheus_client import CollectorRegistry, ProcessCollector
 
         self._max_tables = max_tables
+        self.broker: Broker | None = None
         self._lock = threading.Lock()
         self._metrics: dict[Member, Metrics] = {}
         self._registry = CollectorRegistry()
@@ -77,7 +79,33 @@ class FleetMetrics:
                     for sample in family.samples
                 ]
                 known.samples = samples if known is family else [*known.samples, *samples]
-        return merged.values()
+        return [*merged.values(), *self._of_broker()]
+
+    def _of_broker(self) -> Iterable[MetricFamily]:
+        """What the broker has read, and saved. It belongs to the process, not to a database."""
+        if self.broker is None:
+            return
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        counters = self.broker.counters
+        windows = CounterMetricFamily(
+            "pgtrickle_broker_windows",
+            "Windows of changes: read by the broker, and taken from it by others, which saved a read.",
+            labels=("outcome",),
+        )
+        windows.add_metric(("read",), counters.read)
+        windows.add_metric(("shared",), counters.shared)
+        yield windows
+        read = CounterMetricFamily(
+            "pgtrickle_broker_read_bytes", "Bytes of windows that the broker has read."
+        )
+        read.add_metric((), counters.bytes_read)
+        yield read
+        pairs = GaugeMetricFamily(
+            "pgtrickle_broker_pairs", "Pairs of a database and a table that it follows through the broker."
+        )
+        pairs.add_metric((), self.broker.pairs)
+        yield pairs
 
     def describe(self) -> Iterable[MetricFamily]:
         """Nothing: the registry would otherwise collect everything when it is made."""

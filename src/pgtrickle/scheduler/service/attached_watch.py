@@ -15,7 +15,7 @@ from pgtrickle.postgres.connection import DatabaseError
 from pgtrickle.scheduler.service.dispatcher import Dispatcher
 from pgtrickle.scheduler.service.unit_refresh import database_event
 
-LIST_SECONDS: Final = 0.5
+LIST_SECONDS: Final = 1.0
 """How often to look for databases that were attached or detached."""
 RESOLVE_SECONDS: Final = 2.0
 """How often to look for foreign tables whose origin is served."""
