@@ -1,10 +1,11 @@
-"""`python -m bench.attached`: stream tables that read other databases, with and without the broker.
+"""`python -m bench.attached [joins]`: stream tables that read other databases, with and without the broker.
 
 How many windows ten databases read from one, and a join over two databases beside the same join in one.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -41,7 +42,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="pgtrickle-bench-") as directory:
         Path(directory).chmod(0o755)
         with Server(Path(directory) / "server", bundled_binaries(), SERVER) as server:
-            windows(server)
+            if "joins" not in sys.argv:
+                windows(server)
             joins(server)
 
 

@@ -134,6 +134,30 @@ def test_a_reader_that_was_forgotten_reads_everything_again(people):
     follow_and_check(people)
 
 
+def test_a_touch_is_remembered_until_the_reader_has_seen_it(people):
+    """A sidecar that comes back after minutes finds what was written meanwhile."""
+    (database,) = people.engine.attached.list()
+    assert not people.engine.attached.has_news(database)
+    people.app.execute("update people set name = 'while away' where id = 1")
+    with people.database.connect() as there:
+        for side in (0, 1):
+            there.execute("select pgtrickle_internal.empty_touched(%s, pg_current_snapshot())", (side,))
+        there.commit()
+    assert people.engine.attached.has_news(database)
+    follow_and_check(people)
+    assert not people.engine.attached.has_news(database)
+
+
+def test_a_reader_that_is_lost_is_forgotten_after_a_week(people):
+    with people.database.connect() as there:
+        there.execute("update pgtrickle.pgt_remote_readers set seen_at = seen_at - interval '8 days'")
+        there.execute("select pgtrickle_internal.drop_lost_readers()")
+        assert there.execute("select count(*) from pgtrickle.pgt_remote_readers").fetchone() == (0,)
+        there.commit()
+    people.app.execute("delete from people where id = 8")
+    follow_and_check(people)
+
+
 def test_a_dropped_stream_table_ends_the_capture(people, app):
     app.execute("select pgtrickle.drop_stream_table('copied')")
     people.follow()

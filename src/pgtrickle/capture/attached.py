@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pgtrickle.capture.broker import Counters, SharedOrigin
-from pgtrickle.capture.origin import Misfit, Origin, describe_origin, problem_with
+from pgtrickle.capture.origin import SAME_TEXTS, Misfit, Origin, describe_origin, problem_with
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.errors import AttachedFailed, Busy, Diverged
 from pgtrickle.model.frontier import Frontier
@@ -127,10 +127,16 @@ class Following:
     counters: Counters = field(default_factory=Counters)
 
     def follow(self) -> Followed:
-        """Bring the copies to the newest snapshot of the other database."""
+        """Bring the copies to the newest snapshot of the other database.
+
+        A table that is too busy to get triggers does not hold up the others; it is told at the end.
+        """
         self.declare()
-        self.register()
-        return self._receive()
+        busy = self.register()
+        done = self._receive(leaves=busy.keys())
+        for reason in busy.values():
+            raise reason
+        return done
 
     def declare(self) -> None:
         """Create the stand-ins that are missing, and fit those whose origin was altered."""
@@ -172,6 +178,12 @@ class Following:
                 " last_error = null where table_id = %s",
                 (text, table.id),
             )
+            # the copy holds the key of its origin, too
+            self.local.execute(
+                "select pgtrickle_internal.copy_source(s.source_relid, s.columns_captured)"
+                " from pgtrickle.pgt_sources s where s.source_relid = %s",
+                (table.relation,),
+            )
 
     def _missing_type(self, found: dict[str, Any] | None) -> str | None:
         row = self.local.execute(
@@ -201,8 +213,12 @@ class Following:
             (message, table.id, message),
         )
 
-    def register(self) -> None:
-        """Have the other database capture what stream tables read, and keep nothing that they do not."""
+    def register(self) -> dict[int, Busy]:
+        """Have the other database capture what stream tables read, and keep nothing that they do not.
+
+        Returns the tables that are too busy now.
+        """
+        busy: dict[int, Busy] = {}
         tables = attached_tables(self.local, self.database.alias)
         self.local.commit()
         reading = [table for table in tables if table.is_read and table.last_error is None]
@@ -216,13 +232,20 @@ class Following:
             assert table.definition is not None
             relation = table.definition["relation"]
             if known.get(relation, set()) != set(table.wanted) or relation not in known:
-                self._register(table, relation)
+                try:
+                    self._register(table, relation)
+                except Busy as reason:
+                    busy[table.id] = reason
+                except AttachedFailed as refusal:
+                    self._note_error(table, refusal.message)
+                    self.local.commit()
         kept = [table.definition["relation"] for table in reading if table.definition is not None]
         if set(known) - set(kept):
             self.remote.execute(
                 "select pgtrickle_internal.leave_origins(%s, %s::oid[])", (self.database.reader, kept)
             )
         self.remote.commit()
+        return busy
 
     def _register(self, table: AttachedTable, relation: int) -> None:
         try:
@@ -236,10 +259,8 @@ class Following:
                 raise _busy(table, "another session") from error
             message = (error.diag.message_primary or str(error)).strip()
             raise AttachedFailed(
-                f"changes of {table.schema}.{table.name} cannot be captured in {self.database.alias}:"
-                f" {message}",
-                hint=error.diag.message_hint
-                or "the role of the sidecar needs SELECT and TRIGGER on the table there",
+                f"its changes cannot be captured there: {message}; the role of the sidecar needs SELECT and"
+                " TRIGGER on the table and its partitions",
             ) from error
         if row is not None and row[0] is not None:
             self.remote.rollback()
@@ -249,15 +270,18 @@ class Following:
         )
         self.local.commit()
 
-    def _receive(self) -> Followed:
+    def _receive(self, leaves: Collection[int]) -> Followed:
         """Read the windows in one snapshot of the other database, and apply them here."""
-        self.local.execute("set transaction isolation level read committed")
+        self.local.execute(f"set transaction isolation level read committed; {SAME_TEXTS}")
         self.local.execute(sql.SQL("set local lock_timeout = {}").format(sql.Literal(LOCK_TIMEOUT)))
         try:
             tables = [
                 table
                 for table in attached_tables(self.local, self.database.alias, locks=True)
-                if table.is_read and table.last_error is None and table.definition is not None
+                if table.is_read
+                and table.last_error is None
+                and table.definition is not None
+                and table.id not in leaves
             ]
         except DatabaseError as error:
             if is_contention(error):
@@ -373,8 +397,10 @@ class Following:
         )
 
     def _confirm(self, origin: Origin | SharedOrigin, tables: Sequence[AttachedTable]) -> None:
-        """Tell the other database what it need not keep any more."""
-        self.remote.rollback()
+        """Tell the other database what it need not keep any more.
+
+        This happens in the transaction that has read there: until it ends, nobody empties the buffers.
+        """
         self.remote.execute(
             "select pgtrickle_internal.confirm_origins(%s, %s::oid[], %s::pg_snapshot)",
             (

@@ -37,6 +37,8 @@ ATTEMPTS: Final = 3
 
 DESCRIBE_SECONDS: Final = 2.0
 """How often to look whether tables of an attached database were altered."""
+HEARTBEAT_SECONDS: Final = 3600.0
+"""How often to follow a database in which nothing happens, so that it does not forget us."""
 LEFT_ALONE_SECONDS: Final = 3600.0
 """How long a table that differs from its origin is not tried again: its readers would be loaded twice."""
 
@@ -51,6 +53,7 @@ class _Place:
     lock: threading.Lock = field(default_factory=threading.Lock)
     connection: Connection | None = None
     described_at: float = float("-inf")
+    followed_at: float = float("-inf")
     dsn: str = field(default="", repr=False)
 
     def close(self) -> None:
@@ -142,7 +145,9 @@ class AttachedDatabases:
                             self._released,
                             self.counters,
                         )
-                        return self._leave(following) if database.is_detached else following.follow()
+                        done = self._leave(following) if database.is_detached else following.follow()
+                        place.followed_at = time.monotonic()
+                        return done
                 except Unshared:
                     # the broker is not there, or has not what we need: we read for ourselves
                     broker = None
@@ -192,6 +197,11 @@ class AttachedDatabases:
         seen = {table.definition["relation"]: table for table in tables if table.is_read and table.definition}
         if not seen:
             return False
+        with self._lock:
+            place = self._places.setdefault(database.alias, _Place())
+        if time.monotonic() - place.followed_at > HEARTBEAT_SECONDS:
+            # a sign of life, for a table that nobody writes to; and for the first time
+            return True
         known = [table.frontier for table in seen.values() if table.frontier is not None]
         oldest = min(known, key=lambda frontier: frontier.xmin) if known else Frontier(3, 3)
         with self._place(database) as place:

@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
-from pgtrickle.capture.origin import describe_origin, is_kept
+from pgtrickle.capture.origin import SAME_TEXTS, describe_origin, is_kept
 from pgtrickle.changes.source_window import buffers
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.errors import BrokerFull, PgTrickleError
@@ -283,7 +283,7 @@ class Broker:
         rows = connection.execute("select distinct source_relid::bigint from pgtrickle.pgt_remote_readers")
         locked = frozenset(relation for (relation,) in rows)
         connection.commit()
-        connection.execute("set transaction isolation level repeatable read")
+        connection.execute(f"set transaction isolation level repeatable read; {SAME_TEXTS}")
         # buffers are truncated and altered, which does not keep old rows for old snapshots
         names = [name for relation in sorted(locked) for name in buffers(RelationId(relation))]
         if names:

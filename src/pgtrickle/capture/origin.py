@@ -18,6 +18,8 @@ from pgtrickle.postgres.copy_across import copy_across
 from pgtrickle.postgres.locking import ACCESS_SHARE, lock_tables
 
 UNDEFINED_TABLE: Final = "42P01"
+SAME_TEXTS: Final = "set local lc_monetary = 'C'"
+"""Values travel as text, and the text of money depends on this setting. Our connections pin all others."""
 
 
 class Misfit(Exception):
@@ -75,7 +77,7 @@ class Origin:
 
         TRUNCATE, and an ALTER that rewrites, do not keep old rows for old snapshots.
         """
-        remote.execute("set transaction isolation level repeatable read")
+        remote.execute(f"set transaction isolation level repeatable read; {SAME_TEXTS}")
         relations = [RelationId(t.definition["relation"]) for t in tables if t.definition is not None]
         kept = [buffer for relation in relations for buffer in buffers(relation)]
         try:

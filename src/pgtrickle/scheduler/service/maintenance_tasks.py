@@ -32,6 +32,7 @@ def tidy(connection: Connection) -> None:
     forget_dropped(connection)
     release_unused(connection)
     connection.execute("select pgtrickle_internal.note_counter()")
+    connection.execute("select pgtrickle_internal.drop_lost_readers()")
     prune_feeds(connection)
     with connection.transaction():
         prune_history(connection)

@@ -220,32 +220,34 @@ begin
             from pg_temp.incoming_%2$s i where not pg_visible_in_snapshot(i.xid, $1)
             group by 1 having sum(i.weight) <> 0
         ), gone as (
-            delete from %3$s c using (
+            delete from %3$s c where c.ctid = any (array(
                 select found.place from (
-                    select c.ctid as place, -n.weight as copies,
-                        row_number() over (partition by n.line) as number
-                    from net n join pg_temp.incoming_%2$s i on i.ctid = n.place
-                    join %3$s c on %4$s row(%5$s)::text = n.line
+                    select s.place, -n.weight as copies, row_number() over (partition by n.line) as number
+                    from net n join pg_temp.incoming_%2$s i on i.ctid = n.place %4$s
                     where n.weight < 0) found
-                where found.number <= found.copies) leaving
-            where c.ctid = leaving.place returning c.ctid
+                where found.number <= found.copies)) returning c.ctid
         ), come as materialized (
             select i.* from net n join pg_temp.incoming_%2$s i on i.ctid = n.place, generate_series(1, n.weight)
             where n.weight > 0
         ), added as (
-            insert into %3$s %6$s select %1$s from come i
+            insert into %3$s %5$s select %1$s from come i
         ), recorded as (
-            insert into %7$s (weight%8$s)
-            select 1%9$s from come i union all
-            select -1%9$s from net n join pg_temp.incoming_%2$s i on i.ctid = n.place, generate_series(1, -n.weight)
+            insert into %6$s (weight%7$s)
+            select 1%8$s from come i union all
+            select -1%8$s from net n join pg_temp.incoming_%2$s i on i.ctid = n.place, generate_series(1, -n.weight)
             where n.weight < 0 returning 1
         )
         select (select coalesce(-sum(weight), 0) from net where weight < 0) - (select count(*) from gone),
             (select count(*) from recorded)
         $body$,
         string_agg(format('i.k%s', n.position), ', ' order by a.attnum), source, pgtrickle_internal.copy_of(source),
-        (select string_agg(format('c.%I = i.k%s and ', k.name, array_position(names, k.name)), '') from unnest(key) k(name)),
-        string_agg(format('c.%I', a.attname), ', ' order by a.attnum),
+        -- with a key, the index finds each row; the planner does not know that the changes are few
+        case when key = '{}' then format('join (select c.ctid as place, row(%s)::text as line from %s c) s on s.line = n.line',
+                string_agg(format('c.%I', a.attname), ', ' order by a.attnum), pgtrickle_internal.copy_of(source))
+            else format('cross join lateral (select c.ctid as place from %s c where %s and row(%s)::text = n.line offset 0) s',
+                pgtrickle_internal.copy_of(source),
+                (select string_agg(format('c.%I = i.k%s', k.name, array_position(names, k.name)), ' and ') from unnest(key) k(name)),
+                string_agg(format('c.%I', a.attname), ', ' order by a.attnum)) end,
         '(' || string_agg(format('%I', a.attname), ', ' order by a.attnum) || ')',
         format('pgtrickle_changes.changes_%s_%s', source, captured.active_buffer),
         string_agg(format(', c%s', a.attnum), '' order by a.attnum),

@@ -123,6 +123,16 @@ begin
 end
 $$;
 
+-- attached_key: the columns of a unique key of an attached table. The copy holds them too, so that a row which a change
+-- deletes is found by an index. None for any other source.
+create or replace function pgtrickle_internal.attached_key(source oid) returns smallint[]
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select array(select a.attnum from pgtrickle.pgt_attached_tables t, jsonb_array_elements_text(t.definition -> 'keys' -> 0) k(name)
+        join pg_attribute a on a.attrelid = source and a.attname = k.name and not a.attisdropped
+        where t.source_relid = source)
+$$;
+
 -- copy_source: keep a copy of these columns of a source from now on. A refresh fills it. Locks: its row in
 -- pgt_sources, waiting at most two seconds (55P03 then).
 create or replace function pgtrickle_internal.copy_source(source oid, numbers smallint[]) returns void
@@ -131,6 +141,7 @@ as $$
 declare
     captured pgtrickle.pgt_sources;
 begin
+    numbers := numbers || pgtrickle_internal.attached_key(source);
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for key share;
     if found and captured.trigger_level <> 'none' then
         -- the origin of this table is followed from now on

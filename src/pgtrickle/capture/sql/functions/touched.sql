@@ -76,6 +76,9 @@ begin
                     then coalesce(s.upstream_frontier, s.frontier) else s.frontier end as seen
                 from pgtrickle.pgt_dependencies d join pgtrickle.pgt_stream_tables s on s.pgt_id = d.pgt_id
                 where d.source_type in ('table', 'stream_table', 'materialized_view', 'foreign_table', 'attached_table')
+                union all
+                select hashtextextended(o.reader::text, 0), o.source_relid, o.frontier
+                from pgtrickle.pgt_remote_readers o where o.frontier is not null
             ) r
             join pgtrickle_changes.touched_%s t on t.source = r.source_relid
                 and t.xid >= pg_snapshot_xmin(r.seen) and not pg_visible_in_snapshot(t.xid, r.seen)
