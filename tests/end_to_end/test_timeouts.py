@@ -99,7 +99,7 @@ def test_a_job_that_reads_for_too_long_is_cancelled_on_spark_and_in_its_tasks(
     app.execute("select pgtrickle.create_stream_table('slowly', 'select slowly(id) as id from orders', null)")
     with pytest.raises(RefreshTimedOut, match=r"within 4 s"):
         refresh(engine, "slowly")
-    eventually(lambda: active(admin) == 0, seconds=30)
+    eventually(lambda: active(admin) == 0)
     assert table_status(dsn, "slowly").consecutive_errors == 1
     engine._spark = None
     engine.close()
