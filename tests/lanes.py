@@ -47,7 +47,8 @@ class Result:
     seconds: float = 0.0
 
 
-# the longest first, so that the last ones to run are short
+# The longest first, so that the last ones to run are short. In `make test`, parts without Spark come before
+# them: meanwhile, the archive of its classes is made.
 LANES: Final[dict[Lane, tuple[Part, ...]]] = {
     Lane.FAST: (
         Part("others on the server", (*WITHOUT_LARGE, "-m", "database")),
@@ -56,10 +57,10 @@ LANES: Final[dict[Lane, tuple[Part, ...]]] = {
         Part("without a server", ("-m", "not database")),
     ),
     Lane.TEST: (
-        Part("end-to-end on Spark", (END_TO_END, "-m", "spark")),
-        Part("others on Spark", (f"--ignore={END_TO_END}", "-m", "spark")),
         Part("others without Spark", (*WITHOUT_LARGE, "-m", "not spark")),
         Part("capture and catalog", (*CAPTURE_AND_CATALOG, "-m", "not spark")),
+        Part("others on Spark", (f"--ignore={END_TO_END}", "-m", "spark")),
+        Part("end-to-end on Spark", (END_TO_END, "-m", "spark")),
         Part("plans", (PLAN, "-m", "not spark")),
         Part("light, through PgBouncer", (END_TO_END, "-m", "light", "--through", "pgbouncer")),
         Part("light, in pooler compatibility mode", (END_TO_END, "-m", "light", "--compatible")),
@@ -155,6 +156,6 @@ def main(lane: Lane) -> int:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # started in the background by a shell, this and the processes of the tests would ignore SIGINT
+    # started in the background by a shell, this would ignore SIGINT
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main(Lane(sys.argv[1])))

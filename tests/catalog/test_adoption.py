@@ -218,7 +218,7 @@ def test_two_who_adopt_at_once_get_one_stream_table(view, app, database, connect
         thread = threading.Thread(target=too_late)
         thread.start()
         first.commit()
-        thread.join(30)
+        thread.join(90)
         assert not thread.is_alive()
     assert len(failures) == 1
     assert len(stream_tables(connection)) == 1

@@ -170,7 +170,7 @@ def test_two_sessions_at_once_create_their_own(connect, app):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(90)
     assert failures == []
     assert names(app) == ["public.a_above", "public.a_below", "public.b_above", "public.b_below"]
 

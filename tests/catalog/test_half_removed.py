@@ -82,7 +82,7 @@ def test_install_starts_over_where_no_definitions_are_left(orders, app, admin, c
 LEFT = [*REMOVALS, *FORGETTING, "drop table totals"]
 
 
-@pytest.mark.parametrize(("number", "removal"), enumerate(LEFT))
+@pytest.mark.parametrize(("number", "removal"), list(enumerate(LEFT)))
 def test_uninstall_removes_whatever_is_left(orders, app, admin, connection, number, removal):
     remove(admin, removal)
     # by turns as the role that owns the schemas, and as a superuser

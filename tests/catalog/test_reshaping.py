@@ -292,7 +292,7 @@ def test_readers_go_on_while_it_waits_for_a_long_reader(sales, app, database):
         for _ in range(20):
             app.execute("select count(*) from sales")
         slow.commit()
-        thread.join(30)
+        thread.join(90)
         assert not thread.is_alive()
     assert columns(app) == ["id integer"]
 
@@ -311,7 +311,7 @@ def test_two_who_alter_at_once_follow_each_other(sales, app, database):
         thread.start()
         eventually(lambda: _is_waiting(app, second))
         first.commit()
-        thread.join(30)
+        thread.join(90)
         assert not thread.is_alive()
     assert columns(app) == ["id integer", "note text"]
 

@@ -48,7 +48,7 @@ class Sidecar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.join(60)
+        self._thread.join(90)
 
     def _serve(self) -> None:
         vitals = Vitals()
@@ -64,7 +64,7 @@ class Sidecar:
                 connection.commit()
                 return request is not None
 
-            eventually(answers, seconds=30)
+            eventually(answers)
 
 
 def test_a_table_that_equals_its_query_is_verified(app, database):

@@ -175,7 +175,7 @@ def test_spans_reach_a_collector_that_only_the_environment_names(monkeypatch):
         with found.span("refresh", table="public.sales"):
             pass
         found.close()
-        assert received.wait(10)
+        assert received.wait(90)
     finally:
         server.shutdown()
         server.server_close()

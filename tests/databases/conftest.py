@@ -51,7 +51,8 @@ class Shop:
         return None if row is None else row[0]
 
     def shows(self, total: int) -> None:
-        eventually(lambda: self.total() == total, seconds=30)
+        # sooner than everything is checked again, whatever was told
+        eventually(lambda: self.total() == total, seconds=50)
 
 
 @dataclass(slots=True)
@@ -148,7 +149,7 @@ def run_fleet() -> Iterator[RunFleet]:
     yield run
     for stop, thread, served in stops:
         stop.set()
-        thread.join(60)
+        thread.join(90)
         if served.server is not None:
             served.server.stop()
         served.fleet.release()

@@ -32,7 +32,7 @@ def test_many_refreshes_and_distributed_loads_keep_the_limit(source, stream_tabl
 
     def watch() -> None:
         with database.connect(SUPERUSER, autocommit=True) as admin:
-            while not done.is_set():
+            while not done.wait(0.002):
                 row = admin.execute(
                     "select count(*) from pg_stat_activity where datname = %s and usename = %s"
                     " and application_name like 'pgtrickle%%'",

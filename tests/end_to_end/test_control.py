@@ -24,7 +24,7 @@ def running(engine) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(90)
         assert not thread.is_alive()
 
 

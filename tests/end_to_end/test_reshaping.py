@@ -114,7 +114,7 @@ def test_readers_see_the_old_rows_or_the_new_ones_and_never_wait_long(items, str
         replace(table, query=query).equals_its_query()
     finally:
         stop.set()
-        reading.join(30)
+        reading.join(90)
     assert failures == []
     assert seen <= {("id", "v"), ("label", "v", "id")}
     assert_same_bag(app, "select * from shaped", query)

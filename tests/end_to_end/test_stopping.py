@@ -38,7 +38,7 @@ def test_what_is_given_up_ends_in_whatever_thread_it_runs(database, admin):
     eventually(lambda: admin.execute(sleeping).fetchone() == (3,))
     engine.abandon()
     for thread in threads:
-        thread.join(30)
+        thread.join(90)
     assert ended == ["57014"] * 3
     assert engine.is_abandoned
     with pytest.raises(Abandoned), engine.connection():

@@ -125,7 +125,7 @@ def test_a_refresh_reads_one_snapshot_while_writers_go_on(tables, connect, items
         for _ in range(4):
             for table in tables.tables:
                 committed.clear()
-                assert committed.wait(30), "the writer does not write"
+                assert committed.wait(90), "the writer does not write"
                 assert table.refresh().action is Action.DIFFERENTIAL
     finally:
         stop.set()

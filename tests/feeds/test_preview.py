@@ -228,7 +228,7 @@ def test_sql_asks_inside_a_transaction_and_two_sessions_ask_at_once(served, app,
     thread = threading.Thread(target=lambda: found.extend(other.execute(ask).fetchall()))
     thread.start()
     assert app.execute(ask).fetchall() == [(1,)]
-    thread.join(60)
+    thread.join(90)
     assert found == [(1,)]
     with app.transaction(force_rollback=True):
         app.execute("set transaction isolation level repeatable read")

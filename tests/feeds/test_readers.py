@@ -70,11 +70,11 @@ class Follower:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join(30)
+        self._thread.join(90)
         assert not self._thread.is_alive()
 
     def ends(self) -> PgTrickleError:
-        self._thread.join(30)
+        self._thread.join(90)
         assert self.failure is not None
         return self.failure
 
@@ -157,7 +157,7 @@ def test_rows_and_point_of_one_snapshot_belong_together(orders, app, kept, datab
                 reader.rollback()
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(90)
     everything = list(changes(dsn, "kept"))
     for point, content in seen:
         assert added_up(change for change in everything if change.point <= point) == content

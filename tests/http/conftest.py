@@ -57,6 +57,11 @@ class Api:
         return next(row for row in tables if row["name"] == name)
 
 
+def plain_client(base: str = "", **more: Any) -> httpx.Client:
+    """A client without TLS, for which it would read the certificates of the system each time."""
+    return httpx.Client(base_url=base, timeout=60, verify=False, **more)
+
+
 Serve = Callable[..., Api]
 """Starts a server on a free port; called as `serve(http_host=("shop.test",))`."""
 
@@ -70,7 +75,7 @@ def serve(database: Database) -> Iterator[Serve]:
         settings = replace(settings, **changes)
         server = HttpServer(settings)
         server.start()
-        client = httpx.Client(base_url=server.url, timeout=60)
+        client = plain_client(server.url)
         opened.append(Api(server, client, settings))
         return opened[-1]
 
@@ -128,7 +133,7 @@ def sidecar_of(api: Api) -> Iterator[Engine]:
         yield engine
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(90)
         engine.close()
     assert failures == []
 

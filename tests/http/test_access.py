@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import httpx
 import pytest
 
 from pgtrickle.interfaces.http.access import Need
@@ -12,6 +11,7 @@ from pgtrickle.interfaces.http.access_table import ACCESS
 from pgtrickle.interfaces.http.application import build
 from pgtrickle.model.errors import BadSetting
 from pgtrickle.model.http_settings import HttpAddress
+from tests.http.conftest import plain_client
 
 HEADERS = {
     "content-security-policy",
@@ -64,7 +64,7 @@ def test_no_write_and_nothing_with_rows_is_open_to_readers():
 def test_elsewhere_everything_but_the_page_and_probes_needs_the_token(serve):
     api = elsewhere(serve)
     base = f"http://127.0.0.1:{api.server.address.port}"
-    with httpx.Client(base_url=base) as client:
+    with plain_client(base) as client:
         for (method, path), need in ACCESS.items():
             answer = client.request(method, concrete(path))
             assert (answer.status_code == 401) == (need is not Need.NOTHING), path
@@ -148,8 +148,9 @@ def test_probes_are_answered_by_any_name_and_learn_nothing_else(api, host):
 def test_an_address_for_all_interfaces_is_no_name(serve):
     api = elsewhere(serve)
     base = f"http://127.0.0.1:{api.server.address.port}"
-    assert httpx.get(f"{base}/", headers={"Host": "0.0.0.0"}).status_code == 403
-    assert httpx.get(f"{base}/", headers={"Host": "localhost"}).status_code == 200
+    with plain_client(base) as client:
+        assert client.get("/", headers={"Host": "0.0.0.0"}).status_code == 403
+        assert client.get("/", headers={"Host": "localhost"}).status_code == 200
 
 
 def test_further_names_can_be_allowed(serve):

@@ -78,7 +78,7 @@ def test_a_stream_table_is_paused_and_resumed(api, served):
     refused = api.post("/tables/sales/refresh")
     assert (refused.status_code, refused.json()["code"]) == (409, "PGT-S010")
     assert api.post("/tables/sales/resume").status_code == 200
-    eventually(lambda: api.row("public.sales")["state"] == "fresh", seconds=30)
+    eventually(lambda: api.row("public.sales")["state"] == "fresh")
 
 
 def test_a_stream_table_is_verified_and_repaired(api, served):
@@ -94,7 +94,7 @@ def test_a_stream_table_is_verified_and_repaired(api, served):
 def test_a_source_is_gated_and_ungated(api, shop):
     source = quote("public.orders")
     assert api.post(f"/sources/{source}/gate").json() == {"tables": ["public.big", "public.sales"]}
-    eventually(lambda: api.row("public.sales")["waits"] is not None, seconds=20)
+    eventually(lambda: api.row("public.sales")["waits"] is not None)
     assert api.post(f"/sources/{source}/ungate").json() == {"changed": True}
     assert api.post(f"/sources/{source}/ungate").json() == {"changed": False}
     assert api.post("/sources/nope/gate").status_code == 404
@@ -103,7 +103,7 @@ def test_a_source_is_gated_and_ungated(api, shop):
 def test_a_database_is_drained_and_undrained(serve, shop):
     api = serve()
     assert api.post("/drain", {"timeout": 5}).json() == {"ok": True}
-    eventually(lambda: api.get("/overview").json()["enabled"] is False, seconds=20)
+    eventually(lambda: api.get("/overview").json()["enabled"] is False)
     assert api.post("/undrain").json() == {"changed": True}
 
 

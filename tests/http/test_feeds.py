@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
 from pgtrickle.interfaces.http import models
 from tests.fixtures.databases import APP
 from tests.fixtures.waiting import eventually
-from tests.http.conftest import sidecar_of
+from tests.http.conftest import plain_client, sidecar_of
 from tests.http.test_events import told
 
 
@@ -50,7 +49,7 @@ def test_changes_continue_from_a_point(api, followed):
 
 def test_changes_are_streamed_as_refreshes_commit_and_continue_after_a_lost_connection(api, followed):
     url = f"{api.server.url}api/v1/tables/copy/changes/stream"
-    with httpx.Client(timeout=30) as client:
+    with plain_client() as client:
         with client.stream("GET", url, headers=api.bearer) as stream:
             events = told(stream.iter_lines())
             eventually(lambda: api.server.context.hub.has_listeners)

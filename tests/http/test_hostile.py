@@ -188,7 +188,7 @@ def test_a_connection_that_drips_the_body_of_an_answered_request_is_closed(api, 
         )
         assert b" 401 " in client.recv(65536)
         client.sendall(b"{")
-        eventually(lambda: drip(client), seconds=5)
+        eventually(lambda: drip(client))
 
 
 def drip(client: socket.socket) -> bool:

@@ -107,7 +107,7 @@ def test_without_its_database_the_api_says_so_and_recovers(serve, database, admi
                 " where datname = %s and usename = 'trickle'",
                 (database.name,),
             )
-            eventually(lambda: api.get("/overview").status_code == 503, seconds=30)
+            eventually(lambda: api.get("/overview").status_code == 503)
             assert problem(api.get("/overview")).code == "PGT-C001"
             assert problem(api.get("/capture")).code == "PGT-C001"
             assert api.get("/healthz").status_code == 200
@@ -118,7 +118,7 @@ def test_without_its_database_the_api_says_so_and_recovers(serve, database, admi
             assert database.server.password not in api.get("/readyz").text
         finally:
             other.execute(psycopg.sql.SQL("alter database {} allow_connections true").format(name))
-    eventually(lambda: api.get("/overview").status_code == 200, seconds=30)
+    eventually(lambda: api.get("/overview").status_code == 200)
 
 
 def test_without_an_installation_the_api_says_so(serve, database, admin):
@@ -169,5 +169,5 @@ def test_a_command_that_takes_too_long_goes_on_without_its_client():
 
     refused = asyncio.run(ask())
     assert getattr(refused, "code", None) == "PGT-H010"
-    assert done.wait(20)
+    assert done.wait(90)
     pool.close()

@@ -38,7 +38,7 @@ def test_metrics_are_those_of_the_sidecar(api, served):
     found = re.search(r'pgtrickle_tables{status="active"} (\S+)', answer.text)
     assert found is not None
     assert float(found[1]) == 2
-    eventually(lambda: 'outcome="completed"' in api.get("/metrics").text, seconds=20)
+    eventually(lambda: 'outcome="completed"' in api.get("/metrics").text)
 
 
 def test_a_server_without_a_sidecar_has_no_metrics(api):

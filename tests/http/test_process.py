@@ -18,6 +18,7 @@ import pytest
 from pgtrickle.interfaces.connect import connect
 from tests.fixtures.databases import TRICKLE
 from tests.fixtures.waiting import eventually
+from tests.http.conftest import plain_client
 
 COMMAND = [sys.executable, "-m", "pgtrickle.interfaces.cli", "run"]
 
@@ -49,8 +50,8 @@ def test_a_sidecar_serves_its_page_from_the_start_until_it_is_stopped(database, 
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert len(token) > 40
         bearer = {"Authorization": f"Bearer {token}"}
-        with httpx.Client(base_url=found[1], timeout=60) as client:
-            eventually(lambda: client.get("/readyz").status_code == 200, seconds=60)
+        with plain_client(found[1]) as client:
+            eventually(lambda: client.get("/readyz").status_code == 200)
             eventually(lambda: client.get("/api/v1/overview").json()["counts"]["fresh"] == 1, seconds=120)
             assert client.get("/api/v1/tables/total/rows").status_code == 401
             assert client.get("/api/v1/tables/total/rows", headers=bearer).json()["rows"] == [["10"]]
@@ -111,8 +112,8 @@ def test_a_sidecar_in_the_background_has_a_page(dsn, spark, caplog, tmp_path, mo
         assert sidecar.http_url is not None
         page, _, code = sidecar.login_link().partition("#login=")
         assert page == sidecar.http_url
-        with httpx.Client(base_url=page, timeout=30) as client:
-            eventually(lambda: client.get("/healthz").status_code == 200, seconds=30)
+        with plain_client(page) as client:
+            eventually(lambda: client.get("/healthz").status_code == 200)
             same = {"Sec-Fetch-Site": "same-origin"}
             assert client.post("/api/v1/session", json={"code": code}, headers=same).status_code == 200
             assert client.get("/api/v1/session", headers=same).json()["signed_in"] is True

@@ -16,7 +16,7 @@ from pgtrickle.pipeline.session import Spark
 from tests.page.browsers import installed_browser, open_browser
 
 TOKEN = "a-token-of-the-tests-0123456789"
-WAIT_MS = 20_000
+WAIT_MS = 60_000
 """How long to wait for something to appear: the machine may be busy with other tests."""
 EXPECTED_STATUSES = ("401", "409", "422")
 """What a page may be told when a test does something that is refused; the browser logs it as an error."""

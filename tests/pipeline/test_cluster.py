@@ -12,14 +12,21 @@ import pyspark
 import pytest
 
 from tests.fixtures.bags import assert_same_bag
+from tests.fixtures.class_archive import QUICK_JVM
 from tests.fixtures.databases import APP
 
 
 def spark_home(directory: Path) -> Path:
-    """Spark as installed, but with room of its own: its local cluster works below its home."""
+    """Spark as installed, but with room of its own: its local cluster works below its home.
+
+    Its executors live for seconds, as the driver does.
+    """
     directory.mkdir()
     for entry in Path(pyspark.__file__).parent.iterdir():
         (directory / entry.name).symlink_to(entry)
+    configuration = directory / "conf"
+    configuration.mkdir()
+    (configuration / "spark-defaults.conf").write_text(f"spark.executor.extraJavaOptions {QUICK_JVM}\n")
     return directory
 
 

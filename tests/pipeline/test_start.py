@@ -17,7 +17,7 @@ def test_callers_are_told_that_spark_is_starting_and_those_who_wait_get_it(spark
     may_start = threading.Event()
 
     def start() -> Any:
-        assert may_start.wait(60)
+        assert may_start.wait(90)
         return spark
 
     supply = SparkSupply(start)

@@ -108,7 +108,7 @@ def test_refreshes_are_told_on_both_channels_unless_the_table_is_compatible(orde
             listener.execute(f"listen {channel}")
         for name in ("quiet", "loud"):
             refresh(direct, name)
-        heard = list(listener.notifies(timeout=10, stop_after=2))
+        heard = list(listener.notifies(timeout=90, stop_after=2))
         assert [one.channel for one in heard] == list(CHANNELS)
         told = json.loads(heard[0].payload)
         assert told.pop("at")
@@ -133,7 +133,7 @@ def test_a_failure_is_told_without_the_values_that_it_is_about(orders, app, data
         listener.execute(f"listen {CHANNELS[0]}")
         with pytest.raises(PgTrickleError, match="secret"):
             refresh(direct, "shares")
-        (heard,) = listener.notifies(timeout=10, stop_after=1)
+        (heard,) = listener.notifies(timeout=90, stop_after=1)
     told = json.loads(heard.payload)
     assert (told["event"], told["stream_table"], told["sqlstate"]) == (
         "refresh_failed",

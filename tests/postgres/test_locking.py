@@ -41,7 +41,7 @@ def test_nothing_is_held_while_one_of_several_tables_is_locked(two_tables, conne
     writer.execute("set lock_timeout = '2s'")
     writer.execute("lock table first in access exclusive mode")
     writer.commit()
-    thread.join(30)
+    thread.join(90)
     assert held_locks(admin) == 2
     ours.rollback()
 
@@ -67,12 +67,12 @@ def test_a_refresh_takes_its_snapshot_after_its_locks(two_tables, connect):
 
     thread = threading.Thread(target=begin)
     thread.start()
-    started.wait(10)
+    started.wait(90)
     # the refresh waits for the writer in a transaction of its own that has no snapshot yet
     eventually(lambda: read.info.transaction_status is psycopg.pq.TransactionStatus.INTRANS)
     writer.execute("insert into first values (1)")
     writer.commit()
-    thread.join(30)
+    thread.join(90)
     assert read.execute("select id from public.first").fetchall() == [(1,)]
     read.rollback()
 

@@ -73,11 +73,11 @@ def test_a_phase_that_fails_ends_all_the_same(clock):
 
 def test_measuring_costs_microseconds():
     phases = PhaseClock()
-    began = time.perf_counter()
+    began = time.thread_time()
     for _ in range(1000):
         with phases.measure(Phase.READ):
             pass
-    assert time.perf_counter() - began < 0.1
+    assert time.thread_time() - began < 0.1
 
 
 @pytest.fixture

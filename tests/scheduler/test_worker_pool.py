@@ -40,7 +40,7 @@ class Running:
     def __call__(self, given: Unit) -> None:
         self.began.append(given.tables[0])
         self.threads.add(threading.current_thread().name)
-        assert self.go.wait(30)
+        assert self.go.wait(90)
         self.ended.append(given.tables[0])
 
 

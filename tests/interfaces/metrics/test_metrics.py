@@ -172,9 +172,10 @@ def test_freshness_is_measured_against_the_schedule(served, orders, app):
     assert value(served, "tables_behind") == 1
     assert value(served, "tables_late") == 0
     eventually(lambda: (value(served, "change_buffer_bytes", source="public.orders") or 0) > 0)
-    real = app.execute("select pgtrickle.get_staleness('sales')").fetchone()[0]
+    before = app.execute("select pgtrickle.get_staleness('sales')").fetchone()[0]
     shown = value(served, "table_staleness_seconds", table="public.sales")
-    assert shown == pytest.approx(real, abs=2.0)
+    after = app.execute("select pgtrickle.get_staleness('sales')").fetchone()[0]
+    assert before - 2 <= shown <= after + 2
     app.execute("select pgtrickle.alter_stream_table('sales', schedule => '1s')")
     eventually(lambda: value(served, "table_staleness_seconds", table="public.sales") == 0)
 
