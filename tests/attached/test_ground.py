@@ -108,6 +108,14 @@ def test_a_trigger_that_was_off_leads_to_a_comparison(people, engine):
     follow_and_check(people)
 
 
+def test_a_trigger_that_is_off_is_repaired_on_the_way(people):
+    people.app.execute("alter table people disable trigger all")
+    people.app.execute("update people set name = 'unseen' where id = 2; delete from people where id = 3")
+    follow_and_check(people)
+    people.app.execute("update people set name = 'seen' where id = 4")
+    follow_and_check(people)
+
+
 def test_changes_are_kept_until_the_reader_has_passed_them(people):
     with people.database.connect() as there:
         (source,) = there.execute("select source_relid from pgtrickle.pgt_sources").fetchone()

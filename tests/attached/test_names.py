@@ -18,7 +18,7 @@ def declared(connection):
     connection.execute(
         "select pgtrickle_internal.fit_stand_in(table_id, %s::jsonb) from pgtrickle.pgt_attached_tables",
         (
-            '{"relation": 1, "keys": [["id"]], "indexes": [], "columns":'
+            '{"relation": 1, "version": "1", "gap": null, "keys": [["id"]], "indexes": [], "columns":'
             ' [{"name": "id", "number": 1, "type": "integer", "is_never_null": true}]}',
         ),
     )

@@ -101,12 +101,10 @@ def test_partitions_and_generated_columns(attached: Attached, app):
             f"create table parted_{month} partition of parted"
             f" for values from ('2024-0{month}-01') to ('2024-0{month + 1}-01')"
         )
+    attached.app.execute("grant select, trigger on parted to trickle")
     attached.declare("parted")
     query = "select day, sum(twice) as s, count(*) as n from crm.public.parted group by day"
     app.execute("select pgtrickle.create_stream_table('by_day', %s)", (query,))
-    with pytest.raises(AttachedFailed, match="may not read it there"):
-        refresh_by_name(attached.engine, "by_day")
-    attached.app.execute("grant select, trigger on parted to trickle")
     with pytest.raises(AttachedFailed, match="permission denied for table parted_1"):
         refresh_by_name(attached.engine, "by_day")
     attached.app.execute("grant select, trigger on parted_1, parted_2 to trickle")

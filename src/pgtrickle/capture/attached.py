@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pgtrickle.capture.broker import Counters, SharedOrigin
-from pgtrickle.capture.origin import SAME_TEXTS, Misfit, Origin, describe_origin, problem_with
+from pgtrickle.capture.origin import SAME_TEXTS, Misfit, Origin, describe_origin, problem_with, shape_of
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.errors import AttachedFailed, Busy, Diverged
 from pgtrickle.model.frontier import Frontier
@@ -156,7 +156,12 @@ class Following:
                 return
         if problem is not None:
             self._note_error(table, problem)
-        elif found != table.definition or table.relation is None:
+        elif table.relation is not None and shape_of(found) == shape_of(table.definition):
+            if found != table.definition:
+                self._compare_again(table, found)
+            elif table.last_error is not None:
+                self._note_error(table, None)
+        else:
             try:
                 with self.local.transaction():
                     self._adopt(table, found)
@@ -164,8 +169,6 @@ class Following:
                 if is_contention(error):
                     raise Busy("a stand-in is locked by another session", hint="try again") from error
                 self._note_error(table, (error.diag.message_primary or str(error)).strip())
-        elif table.last_error is not None:
-            self._note_error(table, None)
 
     def _adopt(self, table: AttachedTable, found: dict[str, Any] | None) -> None:
         self.local.execute(sql.SQL("set local lock_timeout = {}").format(sql.Literal(LOCK_TIMEOUT)))
@@ -184,6 +187,14 @@ class Following:
                 " from pgtrickle.pgt_sources s where s.source_relid = %s",
                 (table.relation,),
             )
+
+    def _compare_again(self, table: AttachedTable, found: dict[str, Any] | None) -> None:
+        """A table has the same columns and keys, but its rows may have changed without a trace."""
+        self.local.execute(
+            "update pgtrickle.pgt_attached_tables set definition = %s::jsonb, frontier = null,"
+            " last_error = null where table_id = %s",
+            (json.dumps(found), table.id),
+        )
 
     def _missing_type(self, found: dict[str, Any] | None) -> str | None:
         row = self.local.execute(
@@ -231,7 +242,8 @@ class Following:
         for table in reading:
             assert table.definition is not None
             relation = table.definition["relation"]
-            if known.get(relation, set()) != set(table.wanted) or relation not in known:
+            is_captured = relation in known and table.definition["gap"] is None
+            if not is_captured or known[relation] != set(table.wanted):
                 try:
                     self._register(table, relation)
                 except Busy as reason:

@@ -34,6 +34,13 @@ def describe_origin(remote: Connection, table: AttachedTable) -> dict[str, Any] 
     return row[0] if row is not None else None
 
 
+def shape_of(definition: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What a stand-in is made from: the definition without what only tells whether rows may have changed."""
+    if definition is None:
+        return None
+    return {key: value for key, value in definition.items() if key not in ("version", "gap")}
+
+
 def problem_with(found: Mapping[str, Any] | None) -> str | None:
     """Why a relation of another database cannot be followed; None if it can."""
     if found is None:

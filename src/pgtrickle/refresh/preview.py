@@ -6,6 +6,7 @@ stream table; readers and writers do not notice it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any, Final, cast
 
 from pgtrickle.catalog.repairs import Cause
 from pgtrickle.model.changes import ChangeKind, Preview, PreviewedChange, row_from_json
-from pgtrickle.model.errors import RefreshFailed, SparkLost, UnknownStreamTable
+from pgtrickle.model.errors import Busy, RefreshFailed, SparkLost, UnknownStreamTable
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import Action, ChangeFeed, RefreshOutcome, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, set_locally, sql
@@ -32,6 +33,9 @@ MOST_BYTES: Final = 8 << 20
 """A preview has at most this many rows, and texts of this size."""
 SPARK_SECONDS: Final = 180.0
 ATTEMPTS: Final = 3
+BUSY_SECONDS: Final = 10.0
+"""How long a preview waits for a stream table that another session holds."""
+BUSY_PAUSE: Final = 0.1
 _TRANSPORT: Final = {name: TRANSPORT[name] for name in MEANING if name in TRANSPORT}
 _ANY_NUMBER: Final = 1 << 62
 
@@ -43,9 +47,22 @@ def preview(engine: Engine, group: Sequence[StreamTableId], table: StreamTable, 
         for _ in range(ATTEMPTS):
             # if Spark has died, or the sources were altered, start over
             with suppress(SparkLost, Altered, Overtaken):
-                return _preview(engine, group, table)
+                return _preview_when_free(engine, group, table, time.monotonic() + min(seconds, BUSY_SECONDS))
             engine.forget(*group)
     raise RefreshFailed("the sources were altered during every attempt to preview", hint="try again later")
+
+
+def _preview_when_free(
+    engine: Engine, group: Sequence[StreamTableId], table: StreamTable, deadline: float
+) -> Preview:
+    """Wait while another session, perhaps of the sidecar itself, holds the stream table for a moment."""
+    while True:
+        try:
+            return _preview(engine, group, table)
+        except Busy:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(BUSY_PAUSE)
 
 
 def _preview(engine: Engine, group: Sequence[StreamTableId], table: StreamTable) -> Preview:

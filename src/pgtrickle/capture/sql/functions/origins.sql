@@ -1,10 +1,17 @@
 -- origins: what other databases ask of this one, in which they follow tables. Run as the sidecar's role.
 
--- describe_origin: what a table is made of, for a stand-in in another database; null if there is none.
+-- describe_origin: what a table is made of, for a stand-in in another database; null if there is none. `version` changes
+-- whenever the catalog rows of the table, its partitions and its triggers are written: then its rows may have changed without
+-- a trace, for example with a partition that was detached. `gap` says what is wrong with its capture.
 create or replace function pgtrickle_internal.describe_origin(schema_name name, table_name name) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select jsonb_build_object('relation', c.oid::bigint, 'kind', c.relkind,
+        'version', (
+            select bit_xor(v.version)::text from pgtrickle_internal.tree_of(c.oid) t(id)
+            cross join lateral pgtrickle_internal.source_ground_version(t.id) v),
+        'gap', case when exists (select from pgtrickle.pgt_sources s where s.source_relid = c.oid and s.trigger_level <> 'none')
+            then pgtrickle_internal.capture_gap(c.oid) end,
         'is_filtered', row_security_active(c.oid), 'may_read', has_table_privilege(c.oid, 'SELECT'),
         'columns', (
             select coalesce(jsonb_agg(jsonb_build_object('name', d.column_name, 'number', d.number, 'type', d.type,
