@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from pgtrickle.catalog.tables import find
+from pgtrickle.commands.explain import explain
+from pgtrickle.model.comparison import VerifiedTable
+from pgtrickle.model.errors import Diverged
 from pgtrickle.model.stream_table import Action
+from pgtrickle.scheduler.service.compare import compare
+from pgtrickle.scheduler.service.load_definitions import load_graph
 from tests.attached.conftest import ALIAS, Attached, refresh_by_name
 
 pytestmark = [pytest.mark.database, pytest.mark.slow]
@@ -82,6 +88,32 @@ def test_its_snapshots_are_recorded(joined):
         " pgtrickle.attached_tables t"
     ).fetchone()
     assert row == ("public.totals", ALIAS, True)
+
+
+def test_explain_says_where_it_is_read_from(joined):
+    refresh(joined)
+    text = explain(joined.engine, "public.totals").text
+    assert "sources in other databases, each at one snapshot of its database:" in text
+    assert 'pgtrickle_attached."crm.public.customers": read from pgtrickle_state.copy_of_' in text
+
+
+def test_verify_compares_the_copy_with_the_other_database(joined):
+    refresh(joined)
+    with joined.engine.connection() as connection:
+        table, graph = find(connection, "public.totals"), load_graph(connection)
+    assert isinstance(compare(joined.engine, table, graph, None), VerifiedTable)
+    (copy,) = joined.local.execute(
+        "select to_regclass(pgtrickle_internal.copy_of(source_relid)) from pgtrickle.pgt_attached_tables"
+    ).fetchone()
+    joined.local.execute(f"delete from {copy} where id = 7")
+    with pytest.raises(Diverged, match=r"the copy of crm\.public\.customers did not equal the table"):
+        compare(joined.engine, table, graph, None)
+    assert refresh(joined).action is Action.REINITIALIZE
+    joined.check("totals", JOINED, "customers")
+    joined.local.execute(f"delete from {copy} where id = 8")
+    joined.app.execute("delete from customers where id = 8")
+    assert refresh(joined).action is Action.REINITIALIZE
+    joined.check("totals", JOINED, "customers")
 
 
 def test_a_table_without_keys_and_a_query_without_columns(attached, app):

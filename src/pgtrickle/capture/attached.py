@@ -313,6 +313,7 @@ class Following:
             done, windows = done + came, windows + read
             if self.compares and read and self._receive_all(origin, table):
                 differing.append(f"{self.database.alias}.{table.schema}.{table.name}")
+                self._reload_readers(table)
         self._note(origin, tables)
         self.local.commit()
         self._confirm(origin, tables)
@@ -368,10 +369,19 @@ class Following:
                 ).fetchone()
         except DatabaseError as error:
             if error.sqlstate == Diverged.sqlstate:
+                self._reload_readers(table)
                 return None
             raise
         assert found is not None
         return int(found[0])
+
+    def _reload_readers(self, table: AttachedTable) -> None:
+        """A copy had other rows than it should: nobody knows which of them its readers have seen."""
+        self.local.execute(
+            "update pgtrickle.pgt_stream_tables s set needs_reinit = true, reinit_reason = %s"
+            " from pgtrickle.pgt_dependencies d where d.pgt_id = s.pgt_id and d.source_relid = %s",
+            ("a copy of what it reads did not equal the table in the other database", table.relation),
+        )
 
     def _receive_all(self, origin: Origin | SharedOrigin, table: AttachedTable) -> int:
         """Read all rows of a table, and make the copy equal to them."""

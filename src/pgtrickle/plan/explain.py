@@ -52,16 +52,30 @@ _COMPARED = {
     " the whole view is read then, and not otherwise",
     SourceKind.FOREIGN_TABLE: "at each refresh, because a foreign table may change without firing triggers"
     " here; the whole table is read each time",
-    SourceKind.ATTACHED_TABLE: "only once; from then on the changes that the other database captures are"
-    " added to it",
 }
 
 
 def compared_lines(sources: Iterable[Source]) -> list[str]:
     """Which sources are compared with our copy of them, when and why; nothing where none is."""
     copied = sorted({source.name: source for source in sources if source.copy}.items())
-    lines = [f"  {name}: compared with {one.copy} {_COMPARED[one.kind]}" for name, one in copied]
-    return ["", "sources followed by comparing snapshots:", *lines] if lines else []
+    compared = [
+        f"  {name}: compared with {one.copy} {_COMPARED[one.kind]}"
+        for name, one in copied
+        if one.kind in _COMPARED
+    ]
+    attached = [
+        f"  {name}: read from {one.copy}, to which the changes that the other database captures are added"
+        for name, one in copied
+        if one.kind is SourceKind.ATTACHED_TABLE
+    ]
+    return [
+        *(["", "sources followed by comparing snapshots:", *compared] if compared else []),
+        *(
+            ["", "sources in other databases, each at one snapshot of its database:", *attached]
+            if attached
+            else []
+        ),
+    ]
 
 
 def change_reads(program: Program) -> list[str]:
