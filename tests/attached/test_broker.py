@@ -7,9 +7,9 @@ from contextlib import ExitStack, closing
 import psycopg
 import pytest
 
-from pgtrickle.capture import broker as broker_module
-from pgtrickle.capture.attached_databases import AttachedDatabases
-from pgtrickle.capture.broker import Broker, Unshared
+from pgtrickle.capture.attached import broker as broker_module
+from pgtrickle.capture.attached.broker import Broker, Unshared
+from pgtrickle.capture.attached.databases import AttachedDatabases
 from pgtrickle.model.errors import AttachedFailed, BrokerFull
 from pgtrickle.postgres.pool import Pool
 from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, create_database, drop_database

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from pgtrickle.capture.attached_databases import Resolve
-from pgtrickle.capture.broker import Broker
+from pgtrickle.capture.attached.broker import Broker
+from pgtrickle.capture.attached.databases import Resolve
 from pgtrickle.changes.memory import Memory
 from pgtrickle.commands.databases import configured_addresses
 from pgtrickle.commands.tracing import open_tracer

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from pgtrickle.capture.broker import Broker
+from pgtrickle.capture.attached.broker import Broker
 from pgtrickle.commands.databases import unique_name
 from pgtrickle.commands.engine import build_engine
 from pgtrickle.commands.tracing import open_tracer

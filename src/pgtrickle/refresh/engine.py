@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from pgtrickle.capture.attached_databases import AttachedDatabases, Resolve
-from pgtrickle.capture.broker import Broker
+from pgtrickle.capture.attached.broker import Broker
+from pgtrickle.capture.attached.databases import AttachedDatabases, Resolve
 from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.kept_rows import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory

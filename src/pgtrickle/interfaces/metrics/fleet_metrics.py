@@ -12,7 +12,7 @@ from pgtrickle.scheduler.service.loop import LoopState
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as MetricFamily
 
-    from pgtrickle.capture.broker import Broker
+    from pgtrickle.capture.attached.broker import Broker
     from pgtrickle.commands.run import RefreshEvent
     from pgtrickle.scheduler.service.fleet import Member
 

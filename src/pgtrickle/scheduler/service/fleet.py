@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pgtrickle.capture.broker import Broker
+from pgtrickle.capture.attached.broker import Broker
 from pgtrickle.catalog.install import check_may_serve, check_original
 from pgtrickle.model.databases import ServedDatabase
 from pgtrickle.model.errors import (

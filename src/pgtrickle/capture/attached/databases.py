@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from pgtrickle.capture.attached import (
-    Followed,
-    Following,
+from pgtrickle.capture.attached.broker import Broker, Counters, Unshared
+from pgtrickle.capture.attached.following import Following
+from pgtrickle.capture.attached.foreign_origins import adopt_declared_origins, adopt_foreign_origins
+from pgtrickle.capture.attached.origin import Misfit, describe_origin, problem_with
+from pgtrickle.capture.attached.receiving import Followed
+from pgtrickle.capture.attached.tables import (
     aliases_of,
     attached_databases,
     attached_tables,
     read_aliases,
 )
-from pgtrickle.capture.broker import Broker, Counters, Unshared
-from pgtrickle.capture.foreign_origins import adopt_declared_origins, adopt_foreign_origins
-from pgtrickle.capture.origin import Misfit, describe_origin, problem_with
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.databases import DeclaredOrigin
 from pgtrickle.model.errors import AttachedFailed, Busy, ConnectionFailed, PgTrickleError

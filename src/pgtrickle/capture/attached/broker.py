@@ -10,22 +10,30 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
-from pgtrickle.capture.origin import SAME_TEXTS, describe_origin, is_kept
+from pgtrickle.capture.attached.origin import SAME_TEXTS, describe_origin
+from pgtrickle.capture.attached.ticks import (
+    Counters,
+    FollowedServer,
+    SharedOrigin,
+    Tick,
+    Unshared,
+    Window,
+)
 from pgtrickle.changes.source_window import buffers
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.errors import BrokerFull, PgTrickleError
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect, sql
-from pgtrickle.postgres.copy_across import copy_blocks, copy_out
+from pgtrickle.postgres.copy_across import copy_out
 from pgtrickle.postgres.locking import ACCESS_SHARE, lock_tables
+
+__all__ = ["Broker", "Counters", "Unshared"]
 
 TICK_SECONDS: Final = 0.5
 """The shortest time between two snapshots. A reader that has passed one waits for the next."""
@@ -38,110 +46,6 @@ MOST_BYTES: Final = 64 << 20
 """Larger windows are not kept; each reader reads them for itself."""
 
 
-class Unshared(Exception):
-    """The broker cannot give what a reader needs; the reader has to read for itself."""
-
-
-@dataclass(slots=True)
-class Counters:
-    """How many windows were read for all, how many readers got one that was read before, and bytes read."""
-
-    read: int = 0
-    shared: int = 0
-    direct: int = 0
-    bytes_read: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The change rows of a table since the oldest reader: blocks of a COPY, with these columns."""
-
-    names: tuple[str, ...]
-    since: int
-    blocks: tuple[bytes, ...]
-    rows: int
-
-
-@dataclass(slots=True)
-class Tick:
-    """A snapshot of one database, and the windows that were read in it. More can be read while it is open."""
-
-    number: int
-    opened_at: float
-    snapshot: Frontier
-    taken_at: datetime
-    place: str
-    locked: frozenset[int] = frozenset()
-    is_open: bool = True
-    windows: dict[int, Window | None] = field(default_factory=dict)
-    definitions: dict[tuple[str, str], dict[str, Any] | None] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Server:
-    """The connection of the broker to one database, and the tick that is shared now."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    connection: Connection | None = None
-    dsn: str = field(default="", repr=False)
-    tick: Tick | None = None
-    ticks: int = 0
-    renewed_at: float = float("-inf")
-    entries: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class SharedOrigin:
-    """A database in the snapshot of a tick, for one reader. Has the windows, but not the rows."""
-
-    broker: Broker
-    server: _Server
-    tick: Tick
-    database: AttachedDatabase
-    kept: Mapping[int, Frontier | None]
-
-    @property
-    def snapshot(self) -> Frontier:
-        """The snapshot up to which the reader follows."""
-        return self.tick.snapshot
-
-    @property
-    def taken_at(self) -> datetime:
-        """When it was taken."""
-        return self.tick.taken_at
-
-    @property
-    def place(self) -> str:
-        """The server it was taken on."""
-        return self.tick.place
-
-    def keeps_since(self, table: AttachedTable) -> bool:
-        """Whether all changes since the frontier of our copy are there."""
-        return is_kept(self.kept, self.database, self.place, table)
-
-    def definition(self, table: AttachedTable) -> dict[str, Any] | None:
-        """The definition of a table in the snapshot."""
-        return self.broker.definition(self.server, self.tick, table)
-
-    def captured(self, table: AttachedTable) -> tuple[str, ...]:
-        """The columns that the window was read with."""
-        return self._window(table).names
-
-    def copy_window(
-        self, table: AttachedTable, names: Sequence[str], local: Connection, incoming: sql.Identifier
-    ) -> int:
-        """Copy the change rows; those that the reader has are among them. Returns how many bytes."""
-        places = ["xid", "weight", *(f"k{number}" for number in range(1, len(names) + 1))]
-        return copy_blocks(self._window(table).blocks, local, incoming, places)
-
-    def copy_rows(self, table: AttachedTable, local: Connection, rows: sql.Identifier) -> None:
-        """The broker keeps no rows."""
-        raise Unshared
-
-    def _window(self, table: AttachedTable) -> Window:
-        return self.broker.window(self.server, self.tick, table)
-
-
 class Broker:
     """The broker of a process for every database that its databases follow. Safe to use from many threads."""
 
@@ -149,7 +53,7 @@ class Broker:
         self._capacity = capacity
         self._holder = str(uuid4())
         self._lock = threading.Lock()
-        self._servers: dict[str, _Server] = {}
+        self._servers: dict[str, FollowedServer] = {}
         self._interest: dict[str, frozenset[int]] = {}
         self.counters = Counters()
 
@@ -181,7 +85,7 @@ class Broker:
         if any(table.frontier is None for table in tables):
             raise Unshared
         with self._lock:
-            server = self._servers.setdefault(dsn, _Server(dsn=dsn))
+            server = self._servers.setdefault(dsn, FollowedServer(dsn=dsn))
         while True:
             with self._using(server) as connection:
                 tick = self._tick(server, connection, tables)
@@ -205,7 +109,7 @@ class Broker:
             if tick is not None and time.monotonic() - tick.opened_at > KEPT_SECONDS:
                 server.tick = None
 
-    def window(self, server: _Server, tick: Tick, table: AttachedTable) -> Window:
+    def window(self, server: FollowedServer, tick: Tick, table: AttachedTable) -> Window:
         """The window of a table in a tick: read now, or by another reader before."""
         assert table.definition is not None
         relation = table.definition["relation"]
@@ -223,7 +127,7 @@ class Broker:
             raise Unshared
         return found
 
-    def definition(self, server: _Server, tick: Tick, table: AttachedTable) -> dict[str, Any] | None:
+    def definition(self, server: FollowedServer, tick: Tick, table: AttachedTable) -> dict[str, Any] | None:
         """The definition of a table in a tick."""
         key = (table.schema, table.name)
         with self._using(server) as connection:
@@ -252,7 +156,7 @@ class Broker:
             _drop(server)
 
     @contextmanager
-    def _using(self, server: _Server) -> Iterator[Connection]:
+    def _using(self, server: FollowedServer) -> Iterator[Connection]:
         """The connection to a database, for one thread; any failure ends the tick."""
         with server.lock:
             try:
@@ -266,7 +170,9 @@ class Broker:
                     raise
                 raise Unshared from error
 
-    def _tick(self, server: _Server, connection: Connection, tables: Sequence[AttachedTable]) -> Tick | float:
+    def _tick(
+        self, server: FollowedServer, connection: Connection, tables: Sequence[AttachedTable]
+    ) -> Tick | float:
         """The tick of now, or a new one, or after how many seconds to ask again."""
         tick = server.tick
         if tick is not None:
@@ -297,7 +203,7 @@ class Broker:
         server.tick = Tick(server.ticks, time.monotonic(), Frontier.parse(row[0]), row[1], place, locked)
         return server.tick
 
-    def _claim(self, server: _Server, connection: Connection) -> None:
+    def _claim(self, server: FollowedServer, connection: Connection) -> None:
         """Hold the place of the broker, or raise Unshared; from time to time, record what it did."""
         if time.monotonic() - server.renewed_at < RENEW_SECONDS:
             return
@@ -320,7 +226,7 @@ class Broker:
         server.entries.clear()
 
     def _read(
-        self, connection: Connection, server: _Server, tick: Tick, table: AttachedTable
+        self, connection: Connection, server: FollowedServer, tick: Tick, table: AttachedTable
     ) -> Window | None:
         """Read the window of a table since the oldest of all readers, with the columns of all of them."""
         assert table.definition is not None
@@ -365,7 +271,7 @@ def _kept(connection: Connection, database: AttachedDatabase) -> dict[int, Front
     return {relation: None if seen is None else Frontier.parse(seen) for relation, seen in rows}
 
 
-def _drop(server: _Server) -> None:
+def _drop(server: FollowedServer) -> None:
     connection, server.connection, server.tick = server.connection, None, None
     server.renewed_at = float("-inf")
     if connection is not None:

@@ -1,0 +1,1 @@
+"""Tables of other databases as sources: stand-ins, copies that follow, and the broker."""
