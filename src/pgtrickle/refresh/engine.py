@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pgtrickle.capture.wal.capture import WalCapture
 from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.kept_rows import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory
@@ -76,6 +77,7 @@ class Engine:
     """How large the temporary files of a connection may become, if the role may set that."""
     tracer: Tracer = NO_TRACER
     supply: SparkSupply = field(init=False, repr=False)
+    wal: WalCapture = field(init=False, repr=False)
     timeouts: Timeouts = field(init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _compilations: Compilations = field(init=False)
@@ -85,6 +87,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling, temp_file_limit=self.temp_file_limit)
+        self.wal = WalCapture(self.dsn)
         self._owns_spark = not isinstance(self.start_spark, SparkSupply)
         self.supply = (
             self.start_spark if isinstance(self.start_spark, SparkSupply) else SparkSupply(self.start_spark)
@@ -209,6 +212,7 @@ class Engine:
                 return False
             self._generation = None
         self._forget_all()
+        self.wal.close()
         self.pool.renew()
         return True
 
@@ -245,6 +249,7 @@ class Engine:
     def close(self) -> None:
         """Stop Spark if it was started and belongs to this engine alone, and close the connections."""
         self.timeouts.close()
+        self.wal.close()
         self.pool.close()
         if self._owns_spark:
             self.supply.close()

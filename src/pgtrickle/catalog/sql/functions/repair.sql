@@ -89,7 +89,7 @@ begin
         union all
         select format('table %s', pgtrickle_internal.printed(c.oid)) from pg_class c
         where c.relkind = 'r' and (c.relnamespace = 'pgtrickle_changes'::regnamespace
-                and c.relname ~ '^changes_[0-9]+_[01]$'
+                and c.relname ~ '^(changes_[0-9]+_[01]|window_[0-9]+_[0-9]+)$'
             or c.relnamespace = 'pgtrickle_state'::regnamespace and c.relname ~ '^copy_of_[0-9]+$')
     loop
         execute 'drop ' || leftover;
@@ -97,6 +97,8 @@ begin
     truncate pgtrickle_changes.touched_0, pgtrickle_changes.touched_1;
     perform pgtrickle_internal.forget_feeds();
     delete from pgtrickle.pgt_sources;
+    delete from pgtrickle.pgt_wal;
+    delete from pgtrickle.pgt_decoded;
     delete from pgtrickle.pgt_gates;
     delete from pgtrickle.pgt_generation;
     delete from pgtrickle.pgt_sidecars;
