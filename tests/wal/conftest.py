@@ -9,11 +9,11 @@ import pytest
 
 from pgtrickle.embedded import Server
 from pgtrickle.refresh.engine import Engine
-from tests.fixtures.databases import Templates
+from tests.fixtures.databases import Templates, allow_wal
 from tests.fixtures.servers import Servers
 from tests.fixtures.sources import Source, SourceTable
 from tests.fixtures.stream_tables import StreamTable
-from tests.fixtures.wal import allow_wal, hand_over
+from tests.fixtures.wal import hand_over
 
 WalTable = Callable[..., StreamTable]
 
@@ -21,7 +21,8 @@ WalTable = Callable[..., StreamTable]
 @pytest.fixture
 def server(wal_servers: Servers, pg_version: int, templates: Templates) -> Server:
     server = wal_servers[pg_version]
-    allow_wal(server, templates)
+    templates.ensure(server)
+    allow_wal(server)
     return server
 
 

@@ -76,6 +76,7 @@ def ensure_slot(connection: Connection) -> bool:
         if gap is None or is_used:
             return gap is None
         _drop(connection)
+        connection.execute("select pgtrickle_internal.create_wal_publication()")
     with connection.transaction():
         # PostgreSQL creates no slot in a transaction that has written
         _lock_decoding(connection)
@@ -88,7 +89,11 @@ def ensure_slot(connection: Connection) -> bool:
             ).format(sql.Literal(PLUGIN), sql.SQL("").join(map(sql.SQL, options)))
         ).fetchone()
         assert created is not None
-        connection.execute("insert into pgtrickle.pgt_wal (slot, decoded_lsn) values (%s, %s)", created)
+        connection.execute(
+            "insert into pgtrickle.pgt_wal (slot, decoded_lsn, publication) select %s, %s, p.oid"
+            " from pg_publication p where p.pubname = %s",
+            (*created, PUBLICATION),
+        )
     return True
 
 

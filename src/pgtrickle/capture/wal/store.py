@@ -26,9 +26,9 @@ from pgtrickle.capture.wal.pgoutput import (
     full_xid,
     parse,
 )
-from pgtrickle.capture.wal.slot import PUBLICATION, Lsn, require_slot
+from pgtrickle.capture.wal.slot import PUBLICATION, Lsn, SlotLost, require_slot
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.postgres.connection import Connection, sql
+from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 from pgtrickle.postgres.statements import load
 
 ROUND_MESSAGES: Final = 100_000
@@ -37,6 +37,7 @@ FETCH_MESSAGES: Final = 5_000
 QUIET_BYTES: Final = 1 << 20
 """A position is stored without a change if this much log was read. Storing it writes log, too."""
 LOCK_WAIT: Final = "60s"
+UNDEFINED_OBJECT: Final = "42704"
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -130,9 +131,14 @@ def _messages(connection: Connection, end: Lsn, most: int) -> Iterator[Message |
     ).format(sql.Literal(str(end)), sql.Literal(most), sql.Literal(PUBLICATION))
     with connection.cursor("decoded", binary=True) as cursor:
         cursor.itersize = FETCH_MESSAGES
-        cursor.execute(query)
-        for (data,) in cursor:
-            yield parse(data)
+        try:
+            cursor.execute(query)
+            for (data,) in cursor:
+                yield parse(data)
+        except DatabaseError as error:
+            if error.sqlstate == UNDEFINED_OBJECT:
+                raise SlotLost("the publication was not there when a change was written") from error
+            raise
 
 
 def _sources(connection: Connection) -> tuple[CapturedSource, ...]:

@@ -3,6 +3,20 @@
 -- writers. The position of the log at that moment separates them: whoever commits before is captured in the old way,
 -- whoever commits later in the new one. Run as the sidecar's role.
 
+-- create_wal_publication: create the publication unless it exists. The slot is created later: PostgreSQL looks the
+-- publication up as it was when a change was written, and before version 18 fails if it was not there.
+create or replace function pgtrickle_internal.create_wal_publication() returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if not exists (select from pg_publication p where p.pubname = 'pgtrickle') then
+        execute format('create publication pgtrickle with (publish = %L, publish_via_partition_root = false%s)',
+            'insert, update, delete, truncate', case when current_setting('server_version_num')::integer >= 180000
+                then ', publish_generated_columns = stored' else '' end);
+    end if;
+end
+$$;
+
 -- publish_source: let the publication contain a source with its partitions and children. Commit before the source is
 -- handed over. Locks: SHARE UPDATE EXCLUSIVE on the source, waiting only for a moment.
 create or replace function pgtrickle_internal.publish_source(source oid) returns void
@@ -11,11 +25,6 @@ as $$
 declare
     relation_id oid;
 begin
-    if not exists (select from pg_publication p where p.pubname = 'pgtrickle') then
-        execute format('create publication pgtrickle with (publish = %L, publish_via_partition_root = false%s)',
-            'insert, update, delete, truncate', case when current_setting('server_version_num')::integer >= 180000
-                then ', publish_generated_columns = stored' else '' end);
-    end if;
     for relation_id in
         select t.id from pgtrickle_internal.tree_of(source) t(id) join pg_class c on c.oid = t.id
         -- a partition is published with its table

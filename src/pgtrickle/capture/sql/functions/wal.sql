@@ -156,6 +156,8 @@ as $$
         when w.slot <> pgtrickle_internal.wal_slot() then format('replication slot %I belongs to another database', w.slot)
         when s.slot_name is null then format('replication slot %I was dropped', w.slot)
         when s.wal_status = 'lost' then format('the server has removed log that replication slot %I needs', w.slot)
+        when not exists (select from pg_publication p where p.oid = w.publication)
+            then 'the publication pgtrickle was dropped'
         when s.plugin <> 'pgoutput' or s.database <> current_database() or s.confirmed_flush_lsn > w.decoded_lsn
             then format('replication slot %I was created again, or read by somebody else', w.slot) end
     from (select 1) one left join pgtrickle.pgt_wal w on true left join pg_replication_slots s on s.slot_name = w.slot

@@ -20,10 +20,11 @@ alter table pgtrickle.pgt_sources
     add column if not exists wal_note text;
 create index if not exists pgt_sources_wal on pgtrickle.pgt_sources (source_relid) where capture = 'wal';
 
--- The replication slot of this database. Every transaction that committed before `decoded_lsn` is in the buffers.
+-- The replication slot of this database, and the publication that existed before it. Every transaction that committed before `decoded_lsn` is in the buffers.
 create table if not exists pgtrickle.pgt_wal (
     is_only boolean primary key default true check (is_only),
     slot name not null,
+    publication oid not null,
     decoded_lsn pg_lsn not null,
     created_at timestamptz not null default clock_timestamp()
 );
