@@ -130,12 +130,13 @@ def parse(data: bytes) -> Message | None:
 
 
 def full_xid(xid: int, next_xid: int) -> int:
-    """A transaction id of 32 bits with its epoch, given the next id of the server with its own.
+    """A transaction id of 32 bits with its epoch, given an id of about the same time with its own.
 
-    A transaction that is still in the log began less than 2³¹ ids ago.
+    Ids in the log are less than 2³¹ away. They can be the larger ones: a commit is in the log before any
+    snapshot shows it.
     """
-    widened = next_xid & ~0xFFFFFFFF | xid
-    return widened if widened < next_xid else widened - (1 << 32)
+    distance = (xid - next_xid) & 0xFFFFFFFF
+    return next_xid + (distance if distance < 1 << 31 else distance - (1 << 32))
 
 
 def _update(data: bytes) -> Update:

@@ -43,13 +43,6 @@ class SlotState:
     lag: int
 
 
-def require_slot(connection: Connection) -> None:
-    """Raise SlotLost unless the slot has every change that is not decoded yet."""
-    row = connection.execute("select pgtrickle_internal.slot_gap()").fetchone()
-    if row is None or row[0] is not None:
-        raise SlotLost(row[0] if row else "the slot is unknown")
-
-
 def slot_state(connection: Connection) -> SlotState | None:
     """The state of the slot; None if there is none."""
     row = connection.execute(

@@ -26,7 +26,7 @@ from pgtrickle.capture.wal.pgoutput import (
     full_xid,
     parse,
 )
-from pgtrickle.capture.wal.slot import PUBLICATION, Lsn, SlotLost, require_slot
+from pgtrickle.capture.wal.slot import PUBLICATION, Lsn, SlotLost
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 from pgtrickle.postgres.statements import load
@@ -57,17 +57,18 @@ def decode_round(connection: Connection, known: Lsn, most: int = ROUND_MESSAGES)
     `known` is a position up to which this process has decoded: if the log ends there, nothing is done.
     Raises SlotLost if changes are missing.
     """
+    (flushed,) = _only(connection, "select pg_current_wal_flush_lsn()::text")
+    if Lsn.parse(flushed) <= known:
+        return Round(known)
     with connection.transaction():
         begin = load("pgtrickle.capture", "sql/queries/begin_round.sql")
-        connection.execute(begin, {"patience": LOCK_WAIT})
-        # the end comes first: who has committed before it wrote under a capture that the next statement sees
-        end = _position(connection, "select pg_current_wal_flush_lsn()")
-        if end <= known:
-            return Round(known)
-        require_slot(connection)
-        stored = _position(connection, "select decoded_lsn from pgtrickle.pgt_wal")
-        sources = _sources(connection)
-        found = _decode(connection, sources, stored, end, most)
+        row = connection.execute(begin, {"patience": LOCK_WAIT}).fetchone()
+        assert row is not None
+        # the end comes first: who has committed before it wrote under a capture that the next statements see
+        end = Lsn.parse(row[-1])
+        server = _state(connection)
+        stored, sources = server.stored, _sources(connection)
+        found = _decode(connection, sources, server, end, most)
         is_ending = any(source.until is not None and source.until <= found.position for source in sources)
         if found.rows or is_ending or found.has_more or found.position - stored >= QUIET_BYTES:
             _store_position(connection, stored, found.position)
@@ -75,16 +76,12 @@ def decode_round(connection: Connection, known: Lsn, most: int = ROUND_MESSAGES)
 
 
 def _decode(
-    connection: Connection, sources: tuple[CapturedSource, ...], stored: Lsn, end: Lsn, most: int
+    connection: Connection, sources: tuple[CapturedSource, ...], server: _ServerState, end: Lsn, most: int
 ) -> Round:
     if not sources:
         return Round(end)
-    row = connection.execute(
-        "select getdatabaseencoding(), pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
-    ).fetchone()
-    assert row is not None
-    rows, images = BufferRows(connection, row[0]), Images(sources)
-    position, count = stored, 0
+    rows, images = BufferRows(connection, server.encoding), Images(sources)
+    position, stored, count = server.stored, server.stored, 0
     transaction: Begin | None = None
     for message in _messages(connection, end, most):
         count += 1
@@ -95,7 +92,7 @@ def _decode(
         elif isinstance(message, Commit):
             position = max(position, Lsn(message.end_lsn)) if transaction is not None else position
         elif transaction is not None and message is not None:
-            xid = full_xid(transaction.xid, row[1])
+            xid = full_xid(transaction.xid, server.next_xid)
             committed_at = _EPOCH + timedelta(microseconds=transaction.commit_time)
             for change in _changes(images, message, transaction.commit_lsn):
                 rows.add(change, xid, committed_at)
@@ -191,7 +188,28 @@ def _store_position(connection: Connection, before: Lsn, position: Lsn) -> None:
     assert changed.rowcount == 1, "another session has stored these changes"
 
 
-def _position(connection: Connection, query: LiteralString) -> Lsn:
+@dataclass(frozen=True, slots=True)
+class _ServerState:
+    """The stored position, the encoding of the database, and a recent transaction id."""
+
+    stored: Lsn
+    encoding: str
+    next_xid: int
+
+
+def _state(connection: Connection) -> _ServerState:
+    """Raises SlotLost unless the slot has every change that is not decoded yet."""
+    gap, stored, encoding, next_xid = _only(
+        connection,
+        "select pgtrickle_internal.slot_gap(), (select w.decoded_lsn::text from pgtrickle.pgt_wal w),"
+        " getdatabaseencoding(), pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
+    )
+    if gap is not None:
+        raise SlotLost(gap)
+    return _ServerState(Lsn.parse(stored), encoding, next_xid)
+
+
+def _only(connection: Connection, query: LiteralString) -> tuple[Any, ...]:
     row = connection.execute(query).fetchone()
     assert row is not None
-    return Lsn.parse(str(row[0]))
+    return row

@@ -26,7 +26,7 @@ from pgtrickle.scheduler.policy.definitions import Definitions
 from pgtrickle.scheduler.service.dispatcher import Dispatcher
 from pgtrickle.scheduler.service.slot_alerts import SlotAlerts
 
-DECODE_SECONDS: Final = 0.02
+DECODE_SECONDS: Final = 0.01
 """How often to look whether the log has grown."""
 CHECK_SECONDS: Final = 0.5
 """How often to look for sources to hand over, and whether stream tables were redefined."""
