@@ -15,6 +15,7 @@ from pgtrickle.changes.source_window import DecodedRows, Start, buffers
 from pgtrickle.model.errors import Busy
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId
+from pgtrickle.refresh.claim import Overtaken
 from pgtrickle.refresh.compilation import CompiledTable
 from pgtrickle.refresh.decide.windows import starts_of
 from pgtrickle.refresh.engine import Engine
@@ -25,7 +26,7 @@ from pgtrickle.refresh.session import Session
 def provide_decoded(engine: Engine, session: Session, members: Sequence[CompiledTable]) -> None:
     """Decode what the snapshot sees of the sources that have windows, and tell the session where it is.
 
-    Raises Altered if the slot is lost: the refresh starts over, with captures that are repaired.
+    Raises Altered if the slot is lost, and Overtaken if it cannot be read now: the refresh starts over.
     """
     if not session.from_wal:
         return
@@ -37,15 +38,18 @@ def provide_decoded(engine: Engine, session: Session, members: Sequence[Compiled
         return
     try:
         engine.wal.catch_up()
+        late = engine.wal.late(starts, session.frontier)
+        session.decoded = {
+            source: DecodedRows(
+                (_window(engine, session, found),) if source in late else buffers(source), session.frontier
+            )
+            for source, found in starts.items()
+        }
     except SlotLost as lost:
         raise Altered from lost
-    late = engine.wal.late(starts, session.frontier)
-    session.decoded = {
-        source: DecodedRows(
-            (_window(engine, session, found),) if source in late else buffers(source), session.frontier
-        )
-        for source, found in starts.items()
-    }
+    except Busy as busy:
+        # no stream table is at fault
+        raise Overtaken from busy
 
 
 def _window(engine: Engine, session: Session, starts: Sequence[Start]) -> RelationName:

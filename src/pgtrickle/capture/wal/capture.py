@@ -17,8 +17,9 @@ from pgtrickle.model.errors import Busy
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.postgres.connection import Connection, connect
+from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.postgres.liveness import close_quietly
+from pgtrickle.postgres.locking import is_contention
 
 WAIT_SECONDS: Final = 60.0
 """How long a thread waits for another one that decodes."""
@@ -85,9 +86,13 @@ class WalCapture:
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
-            if self._connection is not None:
-                close_quietly(self._connection)
-            self._connection = None
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        """Forget a connection whose state is unknown: another server may answer next time."""
+        if self._connection is not None:
+            close_quietly(self._connection)
+        self._connection = None
 
     def _decode(self, connection: Connection) -> Round:
         found = decode_round(connection, self._position, self.round_messages)
@@ -106,11 +111,15 @@ class WalCapture:
                 self._position = START
                 self._connection = connect(self.dsn, autocommit=True, application_name="pgtrickle wal")
             yield self._connection
+        except DatabaseError as error:
+            is_lost = self._connection is None or self._connection.broken or self._connection.closed
+            self._disconnect()
+            if is_lost or is_contention(error):
+                # nobody's stream table is at fault: another session reads the slot, or ours was ended
+                raise Busy("the log cannot be decoded now", hint="try again in a moment") from error
+            raise
         except BaseException:
-            # its state is unknown, and another server may answer next time
-            if self._connection is not None:
-                close_quietly(self._connection)
-                self._connection = None
+            self._disconnect()
             raise
         finally:
             self._lock.release()
