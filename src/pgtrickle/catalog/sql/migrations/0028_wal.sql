@@ -34,7 +34,7 @@ create table if not exists pgtrickle.pgt_decoded (
     decoded_by xid8 not null default pg_current_xact_id(),
     source_relid oid not null,
     xid xid8 not null,
-    decoded_at timestamptz not null default clock_timestamp()
+    decoded_at timestamptz not null default clock_timestamp(),
+    primary key (decoded_by, source_relid, xid)
 );
-create index if not exists pgt_decoded_by on pgtrickle.pgt_decoded (decoded_by);
 grant select on pgtrickle.pgt_wal to public;
