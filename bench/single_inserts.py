@@ -7,7 +7,7 @@ from bench.pgbench import CLIENTS, pgbench
 from bench.shop import CUSTOMERS, make_customers, make_orders, query
 from bench.stage import Stage
 
-_SCRIPT = """\\set customer random(1, {customers})
+SCRIPT = """\\set customer random(1, {customers})
 \\set cents random(1, 100000)
 insert into {orders} (customer, amount) values (:customer, :cents / 100.0);
 """
@@ -24,7 +24,7 @@ def single_inserts(stage: Stage) -> list[Figure]:
         place.settle()
         for number in range(1 + stage.sizes.long_rounds):
             for name in samples if number % 2 else reversed(samples):
-                script = _SCRIPT.format(customers=CUSTOMERS, orders=name)
+                script = SCRIPT.format(customers=CUSTOMERS, orders=name)
                 ran = pgbench(place.dsn, [script], stage.sizes.seconds)
                 if number:
                     samples[name].append(ran.per_second)

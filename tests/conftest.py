@@ -10,4 +10,5 @@ pytest_plugins = [
     "tests.fixtures.sources",
     "tests.fixtures.spark",
     "tests.fixtures.stream_tables",
+    "tests.fixtures.wal",
 ]

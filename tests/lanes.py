@@ -69,6 +69,7 @@ LANES: Final[dict[Lane, tuple[Part, ...]]] = {
         Part("PostgreSQL 18", (f"--fuzz-seconds={LONG_FUZZ_SECONDS}", "--pg=18")),
         Part("PostgreSQL 15", (f"--fuzz-seconds={LONG_FUZZ_SECONDS}", "--pg=15")),
         Part("end-to-end, through PgBouncer", (END_TO_END, "--through", "pgbouncer")),
+        Part("light, captured from the log", (END_TO_END, "-m", "light", "--cdc", "wal")),
         Part("light, in pooler compatibility mode", (END_TO_END, "-m", "light", "--compatible")),
     ),
 }

@@ -9,7 +9,7 @@
     'initialize': true,
     'diamond_consistency': 'atomic',
     'diamond_schedule_policy': 'default',
-    'cdc_mode': 'auto',
+    'cdc_mode': 'trigger',
     'append_only': false,
     'pooler_compatibility_mode': false,
     'tier': 'hot',

@@ -34,6 +34,7 @@ MIGRATIONS: Final = (
     "0025_databases.sql",
     "0026_publications.sql",
     "0027_attached.sql",
+    "0028_wal.sql",
 )
 """In order; a database stores how many it has. Never edit a migration that was released."""
 

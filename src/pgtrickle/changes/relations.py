@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pgtrickle.changes.keys import ALWAYS, trusted_sql
-from pgtrickle.changes.source_window import buffers, unseen_by
+from pgtrickle.changes.source_window import Decoded, change_rows
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceColumn
 from pgtrickle.plan.expressions.clock import CLOCK
@@ -35,6 +35,7 @@ class Ends:
     frontier: Callable[[Source], Frontier]
     before: datetime | None
     now: datetime
+    decoded: Decoded = field(default_factory=dict)
 
 
 def carried_list(read: Read) -> sql.Composed:
@@ -97,15 +98,8 @@ def captured_rows(read: Read, ends: Ends, uses: Collection[str]) -> sql.Composed
         sql.SQL("{} as {}").format(_declared_value(read.source, column), sql.Identifier(column.name))
         for column in used
     ]
-    arms = [
-        sql.SQL("select {} from {} where {}").format(
-            sql.SQL(", ").join([*columns, sql.SQL("weight as {}").format(change_of(read.source))]),
-            sql.Identifier(b.schema, b.name),
-            unseen_by(ends.frontier(read.source)),
-        )
-        for b in buffers(read.source.relation)
-    ]
-    return sql.SQL(" union all ").join(arms)
+    listed = sql.SQL(", ").join([*columns, sql.SQL("weight as {}").format(change_of(read.source))])
+    return change_rows(listed, read.source.relation, ends.frontier(read.source), ends.decoded)
 
 
 def _declared_value(source: Source, column: SourceColumn) -> sql.Composable:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
@@ -21,6 +23,20 @@ class SourceWindow:
     rows: int
     is_truncated: bool
 
+
+@dataclass(frozen=True, slots=True)
+class DecodedRows:
+    """Where a refresh reads the change rows of a source that is captured from the log.
+
+    Rows can be decoded before the snapshot sees their transaction, so `until`, the snapshot, bounds them.
+    """
+
+    tables: tuple[RelationName, ...]
+    until: Frontier
+
+
+Decoded = Mapping[RelationId, DecodedRows]
+NOTHING_DECODED: Final[Decoded] = MappingProxyType({})
 
 Start = tuple[RelationId, Frontier]
 """A source, and the frontier up to which a reader has followed it."""
@@ -42,23 +58,35 @@ def unseen_by(frontier: Frontier) -> sql.Composed:
     ).format(xmin=sql.Literal(str(frontier.xmin)), old=sql.Literal(str(frontier)))
 
 
-def count_windows(connection: Connection, since: Iterable[Start]) -> dict[Start, SourceWindow]:
+def change_rows(
+    columns: sql.Composable, relation: RelationId, since: Frontier, decoded: Decoded = NOTHING_DECODED
+) -> sql.Composed:
+    """Select columns of the change rows of a source that a frontier has not seen."""
+    found = decoded.get(relation)
+    condition: sql.Composable = unseen_by(since)
+    if found is not None:
+        condition = sql.SQL("{} and pg_visible_in_snapshot(xid, {}::pg_snapshot)").format(
+            condition, sql.Literal(str(found.until))
+        )
+    return sql.SQL(" union all ").join(
+        sql.SQL("select {} from {} where {}").format(columns, sql.Identifier(b.schema, b.name), condition)
+        for b in (buffers(relation) if found is None else found.tables)
+    )
+
+
+def count_windows(
+    connection: Connection, since: Iterable[Start], decoded: Decoded = NOTHING_DECODED
+) -> dict[Start, SourceWindow]:
     """Count the windows of these sources since their frontiers in one query; unchanged ones are left out."""
     starts = list(dict.fromkeys(since))
-    parts = [_count_query(number, *start) for number, start in enumerate(starts)]
+    parts = [_count_query(number, *start, decoded) for number, start in enumerate(starts)]
     if not parts:
         return {}
     rows = connection.execute(sql.SQL(" union all ").join(parts)).fetchall()
     return {starts[r[0]]: SourceWindow(starts[r[0]][0], r[1], r[2]) for r in rows if r[1] or r[2]}
 
 
-def _count_query(number: int, relation: RelationId, frontier: Frontier) -> sql.Composed:
-    arms = [
-        sql.SQL("select weight from {} where {}").format(
-            sql.Identifier(b.schema, b.name), unseen_by(frontier)
-        )
-        for b in buffers(relation)
-    ]
+def _count_query(number: int, relation: RelationId, frontier: Frontier, decoded: Decoded) -> sql.Composed:
     return sql.SQL(
         "select {}, count(*) filter (where weight <> 0), coalesce(bool_or(weight = 0), false) from ({}) c"
-    ).format(sql.Literal(number), sql.SQL(" union all ").join(arms))
+    ).format(sql.Literal(number), change_rows(sql.SQL("weight"), relation, frontier, decoded))

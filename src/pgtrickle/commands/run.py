@@ -10,7 +10,7 @@ from pgtrickle.model.settings import Settings
 from pgtrickle.postgres.connection import check_writable
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.service.loop import EventKind, Loop, RefreshEvent
-from pgtrickle.scheduler.service.threshold_alerts import AlertLimits
+from pgtrickle.scheduler.service.threshold_alerts import alert_limits
 
 __all__ = ["EventKind", "Loop", "RefreshEvent", "run"]
 
@@ -37,7 +37,7 @@ def run(
         settings.max_consecutive_errors,
         settings.worker_pool_size,
         settings.listen_dsn,
-        AlertLimits(settings.stale_after, settings.buffer_growth_limit, settings.publication_lag_warn_lsn),
+        alert_limits(settings),
     )
     if watch is not None:
         watch(loop)

@@ -20,7 +20,7 @@ from pgtrickle.refresh.engine import Engine, process_memory
 from pgtrickle.scheduler.service.discovery import Discovery
 from pgtrickle.scheduler.service.fleet import Fleet, OnEvent
 from pgtrickle.scheduler.service.loop import Loop
-from pgtrickle.scheduler.service.threshold_alerts import AlertLimits
+from pgtrickle.scheduler.service.threshold_alerts import alert_limits
 from pgtrickle.scheduler.service.unit_refresh import spark_event
 from pgtrickle.scheduler.service.worker_shares import WorkerShare, WorkerShares
 
@@ -63,9 +63,7 @@ def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> F
             settings.max_consecutive_errors,
             settings.worker_pool_size,
             database.listen_dsn,
-            AlertLimits(
-                settings.stale_after, settings.buffer_growth_limit, settings.publication_lag_warn_lsn
-            ),
+            alert_limits(settings),
             share,
             settings.idle_after or None,
         )

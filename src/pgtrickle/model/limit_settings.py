@@ -34,6 +34,24 @@ PUBLICATION_LAG_WARN_LSN: Final[Setting[int | None]] = Setting(
     "64MB",
     is_option=False,
 )
+SLOT_LAG_WARNING_THRESHOLD_MB: Final = Setting(
+    "slot_lag_warning_threshold_mb",
+    100,
+    whole_number,
+    "Send the alert slot_lag_warning when the replication slot of WAL capture holds back more megabytes of "
+    "the server's log than this. 0 sends none.",
+    least=0,
+    is_option=False,
+)
+MAX_SLOT_WAL_MB: Final = Setting(
+    "max_slot_wal_mb",
+    10_240,
+    whole_number,
+    "Give up the replication slot of WAL capture when it holds back more megabytes of the server's log than "
+    "this: capture returns to triggers, and stream tables are loaded again. 0 is no limit.",
+    least=0,
+    is_option=False,
+)
 
 MAX_TEXT_BYTES: Final = Setting(
     "max_text_bytes",

@@ -84,9 +84,10 @@ OPTIONS: Final = (
     TableOption(
         "cdc_mode",
         Form.CHOICE,
-        "How to capture changes of its sources: with triggers (trigger), or as pgtrickle chooses (auto).",
-        choices=("auto", "trigger"),
-        shown_default="auto",
+        "How to capture changes of its sources: with triggers (trigger), from the write-ahead log (wal), or "
+        "from the log where that is possible (auto).",
+        choices=("trigger", "wal", "auto"),
+        shown_default="trigger",
     ),
     TableOption(
         "append_only",

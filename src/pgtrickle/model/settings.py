@@ -21,9 +21,11 @@ from pgtrickle.model.limit_settings import (
     MAX_DEPTH,
     MAX_GROUPING_SETS,
     MAX_RELATIONS,
+    MAX_SLOT_WAL_MB,
     MAX_SUBQUERIES,
     MAX_TEXT_BYTES,
     PUBLICATION_LAG_WARN_LSN,
+    SLOT_LAG_WARNING_THRESHOLD_MB,
     STALE_AFTER,
 )
 from pgtrickle.model.setting import Setting, memory_size, number, one_of, switch, whole_number
@@ -286,6 +288,8 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     STALE_AFTER,
     BUFFER_GROWTH_LIMIT,
     PUBLICATION_LAG_WARN_LSN,
+    SLOT_LAG_WARNING_THRESHOLD_MB,
+    MAX_SLOT_WAL_MB,
     MAX_TEXT_BYTES,
     MAX_DEPTH,
     MAX_RELATIONS,
@@ -330,6 +334,8 @@ class Settings:
     stale_after: float = STALE_AFTER.default
     buffer_growth_limit: int | None = BUFFER_GROWTH_LIMIT.default
     publication_lag_warn_lsn: int | None = PUBLICATION_LAG_WARN_LSN.default
+    slot_lag_warning_threshold_mb: int = SLOT_LAG_WARNING_THRESHOLD_MB.default
+    max_slot_wal_mb: int = MAX_SLOT_WAL_MB.default
     max_text_bytes: int = MAX_TEXT_BYTES.default
     max_depth: int = MAX_DEPTH.default
     max_relations: int = MAX_RELATIONS.default

@@ -11,6 +11,7 @@ from typing import Final
 
 from pgtrickle.capture.attached.broker import Broker
 from pgtrickle.capture.attached.databases import AttachedDatabases, Resolve
+from pgtrickle.capture.wal.capture import WalCapture
 from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.kept_rows import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory
@@ -83,6 +84,7 @@ class Engine:
     """Reads windows of attached databases once for several engines, if they share one."""
     tracer: Tracer = NO_TRACER
     supply: SparkSupply = field(init=False, repr=False)
+    wal: WalCapture = field(init=False, repr=False)
     timeouts: Timeouts = field(init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _compilations: Compilations = field(init=False)
@@ -93,6 +95,7 @@ class Engine:
     def __post_init__(self) -> None:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling, temp_file_limit=self.temp_file_limit)
         self.attached = AttachedDatabases(self.pool, self.resolve, self.broker)
+        self.wal = WalCapture(self.dsn)
         self._owns_spark = not isinstance(self.start_spark, SparkSupply)
         self.supply = (
             self.start_spark if isinstance(self.start_spark, SparkSupply) else SparkSupply(self.start_spark)
@@ -217,6 +220,7 @@ class Engine:
                 return False
             self._generation = None
         self._forget_all()
+        self.wal.close()
         self.pool.renew()
         return True
 
@@ -254,6 +258,7 @@ class Engine:
         """Stop Spark if it was started and belongs to this engine alone, and close the connections."""
         self.timeouts.close()
         self.attached.close()
+        self.wal.close()
         self.pool.close()
         if self._owns_spark:
             self.supply.close()

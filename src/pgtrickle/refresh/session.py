@@ -15,9 +15,11 @@ from datetime import datetime
 from typing import Final
 
 from pgtrickle.changes.memory import TooMuch
+from pgtrickle.changes.source_window import Decoded
 from pgtrickle.model.errors import RefreshFailed
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
+from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection, DatabaseError, set_locally, sql
 from pgtrickle.postgres.locking import ACCESS_SHARE, lock_tables
 from pgtrickle.postgres.settings import (
@@ -52,6 +54,9 @@ class Session:
     newest: Connection
     frontier: Frontier
     taken_at: datetime
+    from_wal: frozenset[RelationId] = frozenset()
+    """The sources that are captured from the log, as of the snapshot."""
+    decoded: Decoded = field(default_factory=dict)
     phases: PhaseClock = field(default_factory=PhaseClock)
     _entered: Settings | None = None
     _is_legible: bool = True
@@ -191,7 +196,9 @@ def open_together(connection: Connection, newest: Connection, relations: Sequenc
     return Session(connection, connection, newest, *_take_snapshot(connection, relations))
 
 
-def _take_snapshot(connection: Connection, relations: Sequence[RelationName]) -> tuple[Frontier, datetime]:
+def _take_snapshot(
+    connection: Connection, relations: Sequence[RelationName]
+) -> tuple[Frontier, datetime, frozenset[RelationId]]:
     """Lock the relations, then take the snapshot; its clock is that of the transaction.
 
     The locks come first because TRUNCATE and rewriting ALTERs do not keep old rows for old snapshots.
@@ -200,6 +207,9 @@ def _take_snapshot(connection: Connection, relations: Sequence[RelationName]) ->
     connection.execute(_SET_LOCALLY)
     if relations:
         lock_tables(connection, relations, ACCESS_SHARE)
-    row = connection.execute("select pg_current_snapshot()::text, now()").fetchone()
+    row = connection.execute(
+        "select pg_current_snapshot()::text, now(), array(select s.source_relid::bigint"
+        " from pgtrickle.pgt_sources s where s.capture = 'wal')"
+    ).fetchone()
     assert row is not None
-    return Frontier.parse(row[0]), row[1]
+    return Frontier.parse(row[0]), row[1], frozenset(map(RelationId, row[2]))

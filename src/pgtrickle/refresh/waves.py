@@ -39,6 +39,7 @@ from pgtrickle.refresh.faults import (
     require_same_code,
     require_unaltered,
 )
+from pgtrickle.refresh.late_changes import provide_decoded
 from pgtrickle.refresh.outcome import (
     HELD,
     NOTHING,
@@ -115,6 +116,7 @@ class _Waves:
         members = self.claim.members
         moving = [member for member in members if member.table.status is not Status.SUSPENDED]
         ground = require_unaltered(self.session, moving) if moving else None
+        provide_decoded(self.engine, self.session, moving)
         for wave in waves(members):
             if ready := [member for member in wave if self._can_move(member)]:
                 self._refresh_wave(ready)

@@ -18,12 +18,13 @@ def pending_windows(session: Session, members: Sequence[CompiledTable]) -> list[
 
     A window that several tables read from the same frontier is counted once.
     """
-    starts = [_starts(member) for member in members]
-    seen = count_windows(session.read, [start for part in starts for start in part])
+    starts = [starts_of(member) for member in members]
+    seen = count_windows(session.read, [start for part in starts for start in part], session.decoded)
     return [[seen[start] for start in part if start in seen] for part in starts]
 
 
-def _starts(member: CompiledTable) -> list[Start]:
+def starts_of(member: CompiledTable) -> list[Start]:
+    """The sources of a table, each with the frontier up to which it has followed them."""
     if not member.table.is_populated:
         return []
     frontiers = [(source.relation, start_of(member.table, source)) for source in member.compilation.sources]
@@ -41,4 +42,4 @@ def ends_of(session: Session, table: StreamTable) -> Ends:
     def frontier(source: Source) -> Frontier:
         return start_of(table, source) or Frontier(3, 3)
 
-    return Ends(frontier, table.data_timestamp, session.taken_at)
+    return Ends(frontier, table.data_timestamp, session.taken_at, session.decoded)

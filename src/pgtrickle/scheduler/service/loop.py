@@ -27,9 +27,11 @@ from pgtrickle.scheduler.service.maintenance import Maintenance
 from pgtrickle.scheduler.service.outages import Outage
 from pgtrickle.scheduler.service.previews import Previews
 from pgtrickle.scheduler.service.rest import rest
+from pgtrickle.scheduler.service.slot_alerts import SlotAlerts
 from pgtrickle.scheduler.service.threshold_alerts import AlertLimits
 from pgtrickle.scheduler.service.unit_refresh import EventKind, RefreshEvent, database_event
 from pgtrickle.scheduler.service.vitals import Vitals, publish, withdraw
+from pgtrickle.scheduler.service.wal_watch import WalWatch
 from pgtrickle.scheduler.service.worker_shares import WorkerShare
 
 __all__ = ["POLL_SECONDS", "EventKind", "Loop", "LoopState", "RefreshEvent"]
@@ -83,6 +85,7 @@ class Loop:
     outage: Outage = field(default_factory=Outage, init=False)
     _maintenance: Maintenance | None = field(default=None, init=False)
     _attached: AttachedWatch | None = field(default=None, init=False)
+    _wal: WalWatch | None = field(default=None, init=False)
     current: Dispatcher | None = field(default=None, init=False)
     """The dispatcher of now, or of before an outage; other threads read from it what it knows."""
     state: LoopState = field(default=LoopState.STARTING, init=False)
@@ -182,6 +185,11 @@ class Loop:
             attached.start()
             stack.callback(attached.close)
             self._attached = attached
+            limits = self.alert_limits
+            wal = WalWatch(dispatcher, SlotAlerts(limits.slot_lag_warning_mb, limits.max_slot_wal_mb))
+            wal.start()
+            stack.callback(wal.close)
+            self._wal = wal
             loads = LoadWatch(dispatcher)
             loads.start()
             stack.callback(loads.close)
@@ -238,6 +246,9 @@ class Loop:
         if self.idle_after is None or dispatcher.quiet_seconds() < self.idle_after:
             return False
         if self._attached is not None and self._attached.is_following:
+            return False
+        if self._wal is not None and self._wal.is_needed:
+            # no writer notes what it wrote: somebody has to decode it
             return False
         is_quiet = dispatcher.seconds_to_timer(float("inf")) > 2 * AWAKE_SECONDS
         if is_quiet and self._maintenance is not None:

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pgtrickle.catalog.alerts import alert
-from pgtrickle.model.limit_settings import BUFFER_GROWTH_LIMIT, PUBLICATION_LAG_WARN_LSN, STALE_AFTER
+from pgtrickle.model.limit_settings import (
+    BUFFER_GROWTH_LIMIT,
+    MAX_SLOT_WAL_MB,
+    PUBLICATION_LAG_WARN_LSN,
+    SLOT_LAG_WARNING_THRESHOLD_MB,
+    STALE_AFTER,
+)
+from pgtrickle.model.settings import Settings
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.rows import rows_as
@@ -19,12 +26,26 @@ from pgtrickle.scheduler.policy.staleness import is_stale
 class AlertLimits:
     """How long a change may wait beyond its schedule, in seconds, and how many bytes a buffer may have.
 
-    `publication_lag` is how many bytes of log a subscriber may be behind. 0 and None send no alert.
+    `publication_lag` is how many bytes of log a subscriber may be behind. 0 and None send no alert. The last
+    two limit how many megabytes of log the slot of WAL capture holds back.
     """
 
     stale_after: float = STALE_AFTER.default
     buffer_growth: int | None = BUFFER_GROWTH_LIMIT.default
     publication_lag: int | None = PUBLICATION_LAG_WARN_LSN.default
+    slot_lag_warning_mb: int = SLOT_LAG_WARNING_THRESHOLD_MB.default
+    max_slot_wal_mb: int = MAX_SLOT_WAL_MB.default
+
+
+def alert_limits(settings: Settings) -> AlertLimits:
+    """The limits that the settings of a process contain."""
+    return AlertLimits(
+        settings.stale_after,
+        settings.buffer_growth_limit,
+        settings.publication_lag_warn_lsn,
+        settings.slot_lag_warning_threshold_mb,
+        settings.max_slot_wal_mb,
+    )
 
 
 @dataclass(frozen=True, slots=True)

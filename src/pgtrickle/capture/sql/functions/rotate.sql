@@ -77,7 +77,7 @@ begin
     update pgtrickle.pgt_sources s
     set active_buffer = 1 - s.active_buffer, retired_at = pg_current_snapshot()
     where s.source_relid = source;
-    if captured.trigger_level <> 'none' then
+    if captured.trigger_level <> 'none' and not pgtrickle_internal.is_decoded(source) then
         perform pgtrickle_internal.compose_capture(source);
     end if;
     return true;

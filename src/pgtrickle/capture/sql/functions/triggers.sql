@@ -49,7 +49,7 @@ as $$
         and g.tgtype = e.bit + case when v.is_by_row then 1 else 0 end and cardinality(g.tgattr::smallint[]) = 0
         and g.tgfoid = (select p.oid from pg_proc p join pg_namespace n on n.oid = p.pronamespace
             where n.nspname = 'pgtrickle_changes' and p.proname = format('capture_%s', source))
-    where trigger_level <> 'none'
+    where trigger_level <> 'none' and not pgtrickle_internal.is_decoded(source)
     order by t.id, e.event
 $$;
 
@@ -62,6 +62,8 @@ declare
     level text;
     buffer text;
     absent record;
+    is_decoded boolean;
+    gap text;
 begin
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source;
     if not found then
@@ -72,8 +74,15 @@ begin
     if pgtrickle_internal.lacks_parts() then
         return 'something that all triggers of pgtrickle use was removed';
     end if;
+    is_decoded := captured.capture = 'wal' and captured.wal_until is null;
+    if captured.capture = 'wal' then
+        gap := pgtrickle_internal.wal_gap(source);
+        if gap is not null then
+            return gap;
+        end if;
+    end if;
     level := pgtrickle_internal.trigger_level(source);
-    if captured.trigger_level <> level then
+    if captured.trigger_level <> level and not is_decoded then
         return format('statements of others may change the rows of %s, or no longer can', pgtrickle_internal.printed(source));
     end if;
     foreach buffer in array array[format('pgtrickle_changes.changes_%s_0', source),
@@ -85,7 +94,7 @@ begin
             return format('the change buffer %s does not have the columns of %s', buffer, pgtrickle_internal.printed(source));
         end if;
     end loop;
-    if not exists (
+    if not is_decoded and not exists (
         select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
         where n.nspname = 'pgtrickle_changes' and p.proname = format('capture_%s', source) and p.prosecdef
             and p.proowner = pgtrickle.sidecar_role() and md5(p.prosrc) = captured.body)
@@ -123,7 +132,7 @@ as $$
     left join pg_class b on b.relnamespace = k.schema_id and b.relname = format('changes_%s_0', s.source_relid)
     left join pg_class d on d.relnamespace = k.schema_id and d.relname = format('changes_%s_1', s.source_relid)
     cross join lateral (
-        select case when k.lacks_parts or p.proowner is distinct from k.sidecar
+        select case when k.lacks_parts or s.capture = 'wal' or p.proowner is distinct from k.sidecar
             or md5(p.prosrc) is distinct from s.body
             or s.parts is distinct from array[k.state_id, k.touched_0, k.touched_1, b.oid, d.oid]
                 || pgtrickle_internal.sorted_tree(s.source_relid)
@@ -260,6 +269,8 @@ begin
     if found and numbers <@ captured.columns_captured
         and captured.shape = pgtrickle_internal.capture_shape(source, captured.columns_captured)
         and pgtrickle_internal.capture_gap(source) is not distinct from pgtrickle_internal.unreplicated(source)
+        and not (captured.capture = 'wal' and exists (
+            select from pgtrickle.pgt_remote_readers r where r.source_relid = source))
     then
         return;
     end if;
@@ -270,6 +281,7 @@ begin
     on conflict (source_relid) do nothing;
     select * into captured from pgtrickle.pgt_sources s where s.source_relid = source for update;
     is_other_level := captured.trigger_level <> level;
+    perform pgtrickle_internal.begin_leaving(source);
     perform pgtrickle_internal.refuse_differing_expressions(source, numbers);
     perform pgtrickle_internal.refuse_too_many(source, numbers);
     update pgtrickle.pgt_sources s set trigger_level = level, columns_captured = array(
@@ -306,6 +318,7 @@ begin
     if has_new_shape then
         perform pgtrickle_internal.wait_for_writers(source, level, deadline);
     end if;
+    perform pgtrickle_internal.end_leaving(source);
     perform pgtrickle_internal.enable_always(source);
     perform set_config('lock_timeout', patience_before, true);
     perform pgtrickle_internal.note_always(source);
@@ -316,13 +329,13 @@ exception when lock_not_available then
 end
 $$;
 
--- note_always: store whether every trigger of a source fires for replicated writes.
+-- note_always: store whether every trigger of a source fires for replicated writes. The log contains them anyway.
 create or replace function pgtrickle_internal.note_always(source oid) returns void
 language sql security definer set search_path = pg_catalog, pg_temp
 as $$
     update pgtrickle.pgt_sources s set is_always = fires.always
     from (
-        select bool_and(w.enabled is not distinct from 'A') as always
+        select coalesce(bool_and(w.enabled is not distinct from 'A'), true) as always
         from pgtrickle.pgt_sources s
         cross join lateral pgtrickle_internal.wanted_triggers(source, s.trigger_level) w
         where s.source_relid = source
@@ -391,6 +404,7 @@ begin
     execute format('drop table if exists pgtrickle_changes.changes_%s_0, pgtrickle_changes.changes_%s_1',
         source, source);
     execute format('drop table if exists %s', pgtrickle_internal.copy_of(source));
+    perform pgtrickle_internal.drop_windows(source);
     delete from pgtrickle.pgt_sources s where s.source_relid = source;
     perform set_config('lock_timeout', patience, true);
     return true;

@@ -193,7 +193,9 @@ begin
         and pgtrickle_internal.intact_columns(source, captured.columns_captured) = captured.columns_captured
     then
         perform pgtrickle_internal.create_buffers(source, captured.columns_captured);
-        perform pgtrickle_internal.compose_capture(source);
+        if not pgtrickle_internal.is_decoded(source) then
+            perform pgtrickle_internal.compose_capture(source);
+        end if;
     end if;
     perform pgtrickle_internal.repair_source(source);
 end

@@ -16,7 +16,7 @@ as $$
             (3, 'initialize', case when not s.initialize then 'false' end),
             (4, 'diamond_consistency', quote_literal(nullif(s.diamond_consistency, 'atomic'))),
             (5, 'diamond_schedule_policy', quote_literal(s.diamond_schedule_policy)),
-            (6, 'cdc_mode', quote_literal(nullif(s.cdc_mode, 'auto'))),
+            (6, 'cdc_mode', quote_literal(nullif(s.cdc_mode, 'trigger'))),
             (7, 'append_only', case when s.append_only then 'true' end),
             (8, 'pooler_compatibility_mode', case when s.pooler_compatibility_mode then 'true' end),
             (9, 'tier', quote_literal(nullif(s.refresh_tier, 'hot'))),

@@ -52,6 +52,8 @@ as $$
         (14, 'readers', (select string_agg(r.name, ', ' order by r.name) from readers r)),
         (15, 'frontier', a.frontier::text), (16, 'data_timestamp', a.data_timestamp::text),
         (17, 'staleness', a.staleness::text), (18, 'waits_for', pgtrickle.waits_for(a.pgt_id)),
+        (18, 'capture', (select string_agg(format('%s by %s%s', s.source_table, s.cdc_mode,
+                ', because ' || pgtrickle_internal.why_triggers(s.source_oid)), '; ' order by s.source_table) from sources s)),
         (19, 'plan', (select c.plan from pgtrickle.pgt_compiled c where c.pgt_id = a.pgt_id order by c.compiled_at desc limit 1)),
         (20, 'amplification_stats', (select jsonb_build_object('samples', count(*), 'min', min(l.ratio), 'max', max(l.ratio),
                 'avg', avg(l.ratio))::text

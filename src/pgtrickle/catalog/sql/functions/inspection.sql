@@ -204,7 +204,7 @@ comment on function pgtrickle.list_sources(text) is
     '\nsource_table: The source.'
     '\nsource_oid: Its OID.'
     '\nsource_type: What it is: table, stream_table, materialized_view, foreign_table, view or function.'
-    '\ncdc_mode: How its changes are captured: trigger or compare.'
+    '\ncdc_mode: How its changes are captured: trigger, wal or compare.'
     '\ncolumns_used: The columns that the query uses.';
 
 -- change_buffer_sizes: the number of captured changes that each stream table has not processed yet, and the size

@@ -99,7 +99,7 @@ comment on column pgtrickle.pg_stat_stream_tables.avg_duration_ms is
 comment on column pgtrickle.pg_stat_stream_tables.last_refresh_action is 'What the last one did.';
 comment on column pgtrickle.pg_stat_stream_tables.last_refresh_status is 'Whether the last one succeeded: COMPLETED or FAILED.';
 comment on column pgtrickle.pg_stat_stream_tables.consecutive_errors is 'How many refreshes in a row have failed.';
-comment on column pgtrickle.pg_stat_stream_tables.cdc_modes is 'How changes of its sources are captured: trigger, compare or both.';
+comment on column pgtrickle.pg_stat_stream_tables.cdc_modes is 'How changes of its sources are captured: trigger, wal, compare, or several of them.';
 
 create or replace function pgtrickle.st_refresh_stats() returns table (
     pgt_name text, pgt_schema text, status text, refresh_mode text, is_populated boolean, total_refreshes bigint,

@@ -97,11 +97,6 @@ as $$
 begin
     perform pgtrickle_internal.schedule_seconds(schedule);
     perform pgtrickle_internal.keep_bounds(keep_changes);
-    if lower(btrim(cdc_mode)) = 'wal' then
-        raise exception 'cdc_mode ''wal'' is not supported yet' using
-            errcode = 'invalid_parameter_value',
-            hint = 'Use cdc_mode => ''trigger'', or cdc_mode => ''auto'' to let pgtrickle choose.';
-    end if;
     return jsonb_build_object(
         'schedule', coalesce(lower(btrim(schedule, E' \t\n\r')), 'manual'),
         'refresh_mode', pgtrickle_internal.one_of('refresh_mode', refresh_mode, '{AUTO,DIFFERENTIAL,FULL}'),
@@ -110,7 +105,7 @@ begin
             pgtrickle_internal.one_of('diamond_consistency', diamond_consistency, '{none,atomic}'),
         'diamond_schedule_policy',
             pgtrickle_internal.one_of('diamond_schedule_policy', diamond_schedule_policy, '{fastest,slowest,default}'),
-        'cdc_mode', pgtrickle_internal.one_of('cdc_mode', cdc_mode, '{auto,trigger}'),
+        'cdc_mode', pgtrickle_internal.one_of('cdc_mode', cdc_mode, '{trigger,wal,auto}'),
         'append_only', append_only,
         'pooler_compatibility_mode', pooler_compatibility_mode,
         'refresh_tier', pgtrickle_internal.one_of('tier', tier, '{hot,warm,cold,frozen}'),

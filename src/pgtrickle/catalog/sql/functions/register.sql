@@ -129,7 +129,8 @@ as $$
             where a.attrelid = c.oid and a.attnum = any (r.numbers) order by a.attnum),
         pgtrickle_internal.fingerprint(f.type, c.oid, r.numbers)::text,
         case when pgtrickle_internal.is_attached(c.oid) then 'attached'
-            when c.relkind in ('m', 'f') then 'compare' when c.relkind <> 'v' then 'trigger' end
+            when c.relkind in ('m', 'f') then 'compare' when c.relkind <> 'v' then coalesce(
+            (select s.capture from pgtrickle.pgt_sources s where s.source_relid = c.oid), 'trigger') end
     from (
         select relation_id, array_agg(distinct number) filter (where number is not null) as numbers
         from pgtrickle_internal.relations_of(query_view, reader) left join lateral unnest(columns) number on true
@@ -231,6 +232,7 @@ begin
     returning pgt_id into id;
     perform pgtrickle_internal.store_options(id, options);
     perform pgtrickle_internal.adopt_query(id, query_view);
+    perform pgtrickle_internal.refuse_wal(id);
     return id;
 end
 $$;
@@ -266,6 +268,9 @@ begin
         keep_changes = nullif(coalesce(o.keep_changes, s.keep_changes), 'off')
     where s.pgt_id = id;
     perform pgtrickle_internal.fit_feed(id);
+    if o.cdc_mode = 'wal' then
+        perform pgtrickle_internal.refuse_wal(id);
+    end if;
     if o.pooler_compatibility_mode then
         perform pgtrickle_internal.check_not_subscribed(id);
     end if;

@@ -89,7 +89,7 @@ begin
         union all
         select format('table %s', pgtrickle_internal.printed(c.oid)) from pg_class c
         where c.relkind = 'r' and (c.relnamespace = 'pgtrickle_changes'::regnamespace
-                and c.relname ~ '^changes_[0-9]+_[01]$'
+                and c.relname ~ '^(changes_[0-9]+_[01]|window_[0-9]+_[0-9]+)$'
             or c.relnamespace = 'pgtrickle_state'::regnamespace and c.relname ~ '^copy_of_[0-9]+$')
     loop
         execute 'drop ' || leftover;
@@ -103,6 +103,8 @@ begin
     update pgtrickle.pgt_attached_tables t set frontier = null, source_relid = case when t.is_stand_in then to_regclass(
         format('pgtrickle_attached.%I', pgtrickle_internal.stand_in_name(t.alias, t.origin_schema, t.origin_name)))::oid end;
     delete from pgtrickle.pgt_attached_tables t where not t.is_stand_in;
+    delete from pgtrickle.pgt_wal;
+    delete from pgtrickle.pgt_decoded;
     delete from pgtrickle.pgt_gates;
     delete from pgtrickle.pgt_generation;
     delete from pgtrickle.pgt_sidecars;

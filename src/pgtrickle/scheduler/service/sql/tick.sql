@@ -19,11 +19,17 @@ select clock_timestamp() as now, pg_current_snapshot()::text as snapshot,
         select jsonb_object_agg(t.source, t.xids) from (
             select t.source, array_agg(distinct t.xid::text) as xids
             from (
-                select xid, source from pgtrickle_changes.touched_0
+                select w.xid, w.source from (
+                    select xid, source from pgtrickle_changes.touched_0
+                    union all
+                    select xid, source from pgtrickle_changes.touched_1
+                ) w
+                where w.xid >= pg_snapshot_xmin(p.seen) and not pg_visible_in_snapshot(w.xid, p.seen)
                 union all
-                select xid, source from pgtrickle_changes.touched_1
+                -- a transaction is decoded after its commit, when a poll may have seen it
+                select d.xid, d.source_relid from pgtrickle.pgt_decoded d
+                where d.decoded_by >= pg_snapshot_xmin(p.seen) and not pg_visible_in_snapshot(d.decoded_by, p.seen)
             ) t
-            where t.xid >= pg_snapshot_xmin(p.seen) and not pg_visible_in_snapshot(t.xid, p.seen)
             group by t.source
         ) t
     ), '{}') as touched,

@@ -1,0 +1,188 @@
+"""Parses messages of `pgoutput`, the output plugin of logical replication, in version 1 of its protocol.
+
+Nothing here knows the catalog. Names and values stay bytes in the encoding of the database: they are only
+compared and passed on. https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from struct import Struct
+from typing import Final, TypeAlias
+
+
+class Unchanged(Enum):
+    """A value that is stored outside of its row, did not change, and is therefore not in the log."""
+
+    TOAST = "unchanged"
+
+
+Value: TypeAlias = bytes | Unchanged | None
+Tuple: TypeAlias = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A transaction begins; its messages come together, in the order of commits.
+
+    `commit_time` counts microseconds since 2000. `xid` has 32 bits.
+    """
+
+    commit_lsn: int
+    commit_time: int
+    xid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The end of a transaction; `end_lsn` is the position after its commit record."""
+
+    commit_lsn: int
+    end_lsn: int
+
+
+@dataclass(frozen=True, slots=True)
+class RelationColumn:
+    """A column of a relation, and whether the replica identity contains it."""
+
+    name: bytes
+    type: int
+    is_key: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """The columns that a relation has when the rows that follow were written."""
+
+    id: int
+    columns: tuple[RelationColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A row was inserted."""
+
+    relation: int
+    new: Tuple
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A row was updated. `old` is the old row or its key; it is None if no column of the key changed."""
+
+    relation: int
+    old: Tuple | None
+    new: Tuple
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """A row was deleted. `old` is the row, or its key with nulls in all other columns."""
+
+    relation: int
+    old: Tuple
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """Relations were truncated."""
+
+    relations: tuple[int, ...]
+
+
+Message: TypeAlias = Begin | Commit | Relation | Insert | Update | Delete | Truncate
+
+_BEGIN: Final = Struct(">QqI")
+_COMMIT: Final = Struct(">BQQq")
+_COUNT: Final = Struct(">H")
+_ID: Final = Struct(">I")
+_COLUMN: Final = Struct(">Ii")
+_TRUNCATE: Final = Struct(">IB")
+
+
+class UnknownMessage(ValueError):
+    """A message that this version of the protocol does not have."""
+
+
+def parse(data: bytes) -> Message | None:
+    """Parse one message; None for messages that carry no change (types, origins, logical messages)."""
+    match data[:1]:
+        case b"I":
+            return Insert(_id(data, 1), _tuple(data, 6)[0])
+        case b"U":
+            return _update(data)
+        case b"D":
+            return Delete(_id(data, 1), _tuple(data, 6)[0])
+        case b"B":
+            return Begin(*_BEGIN.unpack_from(data, 1))
+        case b"C":
+            _, commit_lsn, end_lsn, _ = _COMMIT.unpack_from(data, 1)
+            return Commit(commit_lsn, end_lsn)
+        case b"R":
+            return _relation(data)
+        case b"T":
+            count, _ = _TRUNCATE.unpack_from(data, 1)
+            return Truncate(tuple(_id(data, 6 + 4 * n) for n in range(count)))
+        case b"Y" | b"O" | b"M":
+            return None
+    raise UnknownMessage(f"pgoutput sent an unknown message {data[:1]!r}")
+
+
+def full_xid(xid: int, next_xid: int) -> int:
+    """A transaction id of 32 bits with its epoch, given an id of about the same time with its own.
+
+    Ids in the log are less than 2³¹ away. They can be the larger ones: a commit is in the log before any
+    snapshot shows it.
+    """
+    distance = (xid - next_xid) & 0xFFFFFFFF
+    return next_xid + (distance if distance < 1 << 31 else distance - (1 << 32))
+
+
+def _update(data: bytes) -> Update:
+    relation, old, place = _id(data, 1), None, 5
+    if data[place : place + 1] in (b"K", b"O"):
+        old, place = _tuple(data, place + 1)
+    new, _ = _tuple(data, place + 1)
+    return Update(relation, old, new)
+
+
+def _relation(data: bytes) -> Relation:
+    place = data.index(b"\0", 5) + 1
+    place = data.index(b"\0", place) + 2
+    (count,) = _COUNT.unpack_from(data, place)
+    place += 2
+    columns = []
+    for _ in range(count):
+        end = data.index(b"\0", place + 1)
+        kind, _ = _COLUMN.unpack_from(data, end + 1)
+        columns.append(RelationColumn(data[place + 1 : end], kind, bool(data[place] & 1)))
+        place = end + 1 + _COLUMN.size
+    return Relation(_id(data, 1), tuple(columns))
+
+
+def _tuple(data: bytes, place: int) -> tuple[Tuple, int]:
+    """The values of a row that begins at a place, and the place after it."""
+    (count,) = _COUNT.unpack_from(data, place)
+    place += 2
+    values: list[Value] = []
+    for _ in range(count):
+        kind = data[place]
+        place += 1
+        if kind == 0x74:  # t: as text
+            (size,) = _ID.unpack_from(data, place)
+            place += 4
+            values.append(data[place : place + size])
+            place += size
+        elif kind == 0x6E:  # n: null
+            values.append(None)
+        elif kind == 0x75:  # u: unchanged
+            values.append(Unchanged.TOAST)
+        else:
+            raise UnknownMessage(f"pgoutput sent a value of unknown kind {chr(kind)!r}")
+    return tuple(values), place
+
+
+def _id(data: bytes, place: int) -> int:
+    value: int = _ID.unpack_from(data, place)[0]
+    return value

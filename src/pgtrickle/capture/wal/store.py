@@ -1,0 +1,215 @@
+"""Decodes what the slot has, and stores it in the change buffers.
+
+One session decodes at a time. It stores the changes of whole transactions and the position behind them in one
+transaction of its own, and the slot is only advanced to a position that is stored. After a crash, the same
+transactions are decoded again, and those before the stored position are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, LiteralString
+
+from pgtrickle.capture.wal.buffer_rows import BufferRows
+from pgtrickle.capture.wal.images import CapturedSource, ChangeRow, Column, Images
+from pgtrickle.capture.wal.pgoutput import (
+    Begin,
+    Commit,
+    Delete,
+    Insert,
+    Message,
+    Relation,
+    Truncate,
+    Update,
+    full_xid,
+    parse,
+)
+from pgtrickle.capture.wal.slot import PUBLICATION, Lsn, SlotLost
+from pgtrickle.model.stream_table import RelationId
+from pgtrickle.postgres.connection import Connection, DatabaseError, sql
+from pgtrickle.postgres.statements import load
+
+ROUND_MESSAGES: Final = 100_000
+"""A round ends with the first transaction that reaches this many messages."""
+FETCH_MESSAGES: Final = 5_000
+QUIET_BYTES: Final = 1 << 20
+"""A position is stored without a change if this much log was read. Storing it writes log, too."""
+LOCK_WAIT: Final = "60s"
+UNDEFINED_OBJECT: Final = "42704"
+_EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The position that a round has reached, the sources that changed, and whether more is left."""
+
+    position: Lsn
+    sources: frozenset[RelationId] = frozenset()
+    rows: int = 0
+    has_more: bool = False
+
+
+def decode_round(connection: Connection, known: Lsn, most: int = ROUND_MESSAGES) -> Round:
+    """Decode from the stored position to the end of the flushed log, in a transaction of its own.
+
+    `known` is a position up to which this process has decoded: if the log ends there, nothing is done.
+    Raises SlotLost if changes are missing.
+    """
+    (flushed,) = _only(connection, "select pg_current_wal_flush_lsn()::text")
+    if Lsn.parse(flushed) <= known:
+        return Round(known)
+    with connection.transaction():
+        begin = load("pgtrickle.capture", "sql/queries/begin_round.sql")
+        row = connection.execute(begin, {"patience": LOCK_WAIT}).fetchone()
+        assert row is not None
+        # the end comes first: who has committed before it wrote under a capture that the next statements see
+        end = Lsn.parse(row[-1])
+        server = _state(connection)
+        stored, sources = server.stored, _sources(connection)
+        found = _decode(connection, sources, server, end, most)
+        is_ending = any(source.until is not None and source.until <= found.position for source in sources)
+        if found.rows or is_ending or found.has_more or found.position - stored >= QUIET_BYTES:
+            _store_position(connection, stored, found.position)
+        return found
+
+
+def _decode(
+    connection: Connection, sources: tuple[CapturedSource, ...], server: _ServerState, end: Lsn, most: int
+) -> Round:
+    if not sources:
+        return Round(end)
+    rows, images = BufferRows(connection, server.encoding), Images(sources)
+    position, stored, count = server.stored, server.stored, 0
+    transaction: Begin | None = None
+    for message in _messages(connection, end, most):
+        count += 1
+        if isinstance(message, Relation):
+            images.describe(message)
+        elif isinstance(message, Begin):
+            transaction = message if stored <= message.commit_lsn < end else None
+        elif isinstance(message, Commit):
+            position = max(position, Lsn(message.end_lsn)) if transaction is not None else position
+        elif transaction is not None and message is not None:
+            xid = full_xid(transaction.xid, server.next_xid)
+            committed_at = _EPOCH + timedelta(microseconds=transaction.commit_time)
+            for change in _changes(images, message, transaction.commit_lsn):
+                rows.add(change, xid, committed_at)
+    rows.flush()
+    has_more = count >= most and position < end
+    _note_touched(connection, rows.touched)
+    return Round(
+        position if has_more else end,
+        frozenset(RelationId(source) for _, source in rows.touched),
+        rows.rows,
+        has_more,
+    )
+
+
+def _changes(images: Images, message: Message, commit_lsn: int) -> Iterator[ChangeRow]:
+    match message:
+        case Insert():
+            return images.insert(message, commit_lsn)
+        case Update():
+            return images.update(message, commit_lsn)
+        case Delete():
+            return images.delete(message, commit_lsn)
+        case Truncate(relations):
+            return images.truncate(relations, commit_lsn)
+    return iter(())
+
+
+def _messages(connection: Connection, end: Lsn, most: int) -> Iterator[Message | None]:
+    """The messages of the slot up to a position; the server keeps them, so that memory here is bounded."""
+    query = sql.SQL(
+        "select p.data from pgtrickle.pgt_wal w, pg_logical_slot_peek_binary_changes(w.slot, {}, {},"
+        " 'proto_version', '1', 'publication_names', {}) p"
+    ).format(sql.Literal(str(end)), sql.Literal(most), sql.Literal(PUBLICATION))
+    with connection.cursor("decoded", binary=True) as cursor:
+        cursor.itersize = FETCH_MESSAGES
+        try:
+            cursor.execute(query)
+            for (data,) in cursor:
+                yield parse(data)
+        except DatabaseError as error:
+            if error.sqlstate == UNDEFINED_OBJECT:
+                raise SlotLost("the publication was not there when a change was written") from error
+            raise
+
+
+def _sources(connection: Connection) -> tuple[CapturedSource, ...]:
+    rows = connection.execute("select * from pgtrickle_internal.decoded_sources()").fetchall()
+    return tuple(_source(*row) for row in rows)
+
+
+def _source(
+    source: int,
+    buffer: int,
+    since: str,
+    until: str | None,
+    numbers: list[int],
+    names: list[bytes],
+    trees: Any,
+) -> CapturedSource:
+    return CapturedSource(
+        id=source,
+        buffer=buffer,
+        columns=tuple(zip(numbers, map(bytes, names), strict=True)),
+        trees={
+            int(relation): tuple(Column(bytes.fromhex(name), kind) for name, kind in columns or ())
+            for relation, columns in trees.items()
+        },
+        since=Lsn.parse(since),
+        until=None if until is None else Lsn.parse(until),
+    )
+
+
+def _note_touched(connection: Connection, touched: dict[tuple[int, int], datetime]) -> None:
+    """Record which transactions were decoded, for polls and for the age of what is pending."""
+    if not touched:
+        return
+    connection.execute(
+        load("pgtrickle.capture", "sql/queries/note_decoded.sql"),
+        {
+            "xids": [str(xid) for xid, _ in touched],
+            "sources": [source for _, source in touched],
+            "moments": list(touched.values()),
+        },
+    )
+
+
+def _store_position(connection: Connection, before: Lsn, position: Lsn) -> None:
+    """Move the position; the row lock keeps any other session from storing the same changes."""
+    changed = connection.execute(
+        "update pgtrickle.pgt_wal set decoded_lsn = %s::pg_lsn where decoded_lsn = %s::pg_lsn",
+        (str(position), str(before)),
+    )
+    assert changed.rowcount == 1, "another session has stored these changes"
+
+
+@dataclass(frozen=True, slots=True)
+class _ServerState:
+    """The stored position, the encoding of the database, and a recent transaction id."""
+
+    stored: Lsn
+    encoding: str
+    next_xid: int
+
+
+def _state(connection: Connection) -> _ServerState:
+    """Raises SlotLost unless the slot has every change that is not decoded yet."""
+    gap, stored, encoding, next_xid = _only(
+        connection,
+        "select pgtrickle_internal.slot_gap(), (select w.decoded_lsn::text from pgtrickle.pgt_wal w),"
+        " getdatabaseencoding(), pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
+    )
+    if gap is not None:
+        raise SlotLost(gap)
+    return _ServerState(Lsn.parse(stored), encoding, next_xid)
+
+
+def _only(connection: Connection, query: LiteralString) -> tuple[Any, ...]:
+    row = connection.execute(query).fetchone()
+    assert row is not None
+    return row
