@@ -233,3 +233,30 @@ def test_a_replica_identity_that_is_taken_away_is_answered_with_a_reload(
     orders.change("update orders set amount = 3")
     assert table.refresh().action is Action.DIFFERENTIAL
     table.equals_its_query()
+
+
+def test_a_table_that_another_database_follows_returns_to_triggers_and_stays_there(
+    database: Database, engine: Engine, full_source: Source, wal_table: WalTable, app: psycopg.Connection
+) -> None:
+    """The other database reads change buffers in snapshots of its own, for which nobody decodes the log."""
+    full_source("orders(id int primary key, amount int)", rows=[(1, 1), (2, 2)])
+    table = wal_table("select amount, count(*) as n from orders group by amount", cdc_mode="auto")
+    assert decoded_sources(database) == ["public.orders"]
+    app.execute("update orders set amount = 5 where id = 1")
+    with database.connect() as connection:
+        obstacle = connection.execute(
+            "select pgtrickle_internal.follow_origin(gen_random_uuid(), 'elsewhere',"
+            " 'public.orders'::regclass, array['amount']::name[])"
+        ).fetchone()
+    assert obstacle == (None,)
+    assert decoded_sources(database) == []
+    app.execute("update orders set amount = 6 where id = 2; insert into orders values (3, 6)")
+    assert hand_over(engine) == [] or all(hand_over(engine))
+    table.refresh()
+    table.equals_its_query()
+    assert decoded_sources(database) == []
+    with database.connect() as connection:
+        found = connection.execute(
+            "select o.obstacle from pgtrickle_internal.wal_obstacle('public.orders'::regclass) o"
+        )
+        assert found.fetchall() == [("another database follows it",)]
