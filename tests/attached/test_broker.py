@@ -210,6 +210,19 @@ def test_entries_show_what_the_broker_reads(readers, app, broker, origin, monkey
     assert rows == [("public.people", 1, 2, True, True)]
 
 
+def test_interest_ends_with_the_last_stream_table(readers, app, broker):
+    reader = readers()
+    app.execute("delete from people where id = 2")
+    reader.follow()
+    assert broker.pairs == 1
+    with closing(reader.database.connect(APP, autocommit=True)) as owner:
+        owner.execute("select pgtrickle.drop_stream_table('copied')")
+    (database,) = reader.attached.list()
+    reader.follow()
+    assert not reader.attached.has_news(database)
+    assert broker.pairs == 0
+
+
 def test_too_many_pairs_are_refused(readers, app, broker):
     readers()
     broker._capacity = 1

@@ -196,6 +196,8 @@ class AttachedDatabases:
             return True
         seen = {table.definition["relation"]: table for table in tables if table.is_read and table.definition}
         if not seen:
+            if self.broker is not None:
+                self.broker.leave(database.reader)
             return False
         with self._lock:
             place = self._places.setdefault(database.alias, _Place())
