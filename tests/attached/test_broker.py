@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import ExitStack, closing
 
 import psycopg
@@ -10,7 +11,7 @@ import pytest
 from pgtrickle.capture.attached import broker as broker_module
 from pgtrickle.capture.attached.broker import Broker, Unshared
 from pgtrickle.capture.attached.databases import AttachedDatabases
-from pgtrickle.model.errors import AttachedFailed, BrokerFull
+from pgtrickle.model.errors import AttachedFailed, BrokerFull, Busy
 from pgtrickle.postgres.pool import Pool
 from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, create_database, drop_database
 
@@ -140,6 +141,34 @@ def test_readers_at_different_points_get_what_each_of_them_lacks(readers, app, b
         second.follow()
         first.follow()
     assert first.rows() == second.rows() == people(app)
+
+
+def test_two_processes_that_follow_for_one_database_do_not_disturb_each_other(readers, app, origin):
+    first = readers(None)
+    second = AttachedDatabases(first.pool, {"crm": origin.dsn()}.get)
+    failures: list[BaseException] = []
+
+    def follow(attached: AttachedDatabases) -> None:
+        for _ in range(15):
+            try:
+                (database,) = attached.list()
+                attached.follow(database)
+            except Busy:
+                continue
+            except BaseException as failure:
+                failures.append(failure)
+
+    threads = [threading.Thread(target=follow, args=(one,)) for one in (first.attached, second)]
+    for thread in threads:
+        thread.start()
+    for number in range(40):
+        app.execute("update people set name = %s where id %% 3 = %s", (str(number), number % 3))
+    for thread in threads:
+        thread.join()
+    second.close()
+    assert failures == []
+    first.follow()
+    assert first.rows() == people(app)
 
 
 STEPS = ("open", "definition", "window", "_tick", "_claim", "_read")

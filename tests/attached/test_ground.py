@@ -173,6 +173,17 @@ def test_a_dropped_stream_table_ends_the_capture(people, app):
         assert there.execute("select count(*) from pgtrickle.pgt_remote_readers").fetchone() == (0,)
 
 
+def test_a_stream_table_that_is_created_again_at_once_has_all_rows(people, app):
+    """The copy was dropped in between, and nobody has noticed that but the catalog."""
+    app.execute("select pgtrickle.drop_stream_table('copied')")
+    people.local.execute(
+        "select pgtrickle_internal.release_source(source_relid) from pgtrickle.pgt_attached_tables"
+    )
+    assert people.local.execute("select count(*) from pgtrickle.pgt_sources").fetchone() == (0,)
+    app.execute("select pgtrickle.create_stream_table('copied', %s)", (QUERY,))
+    follow_and_check(people)
+
+
 def test_detaching_is_refused_while_a_stream_table_reads_it_and_then_leaves_nothing(people, app):
     with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="copied reads a table of crm"):
         people.local.execute("select pgtrickle.detach_database('crm')")

@@ -28,6 +28,7 @@ from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
+from pgtrickle.postgres.locking import is_contention
 from pgtrickle.postgres.pool import Pool
 
 PATIENCE_SECONDS: Final = 30.0
@@ -159,9 +160,15 @@ class AttachedDatabases:
                             f"tables of {database.alias} are being altered", hint="try again in a moment"
                         ) from None
                 except DatabaseError as error:
+                    if is_contention(error):
+                        self._roll_back(place)
+                        raise Busy(
+                            f"another session follows or alters tables of {database.alias}",
+                            hint="try again in a moment",
+                        ) from error
                     place.close()
                     raise _failed(database, (error.diag.message_primary or str(error)).strip()) from error
-                except (PgTrickleError, Busy):
+                except PgTrickleError:
                     self._roll_back(place)
                     raise
         raise AssertionError

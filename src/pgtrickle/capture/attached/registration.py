@@ -54,6 +54,13 @@ class Registration:
                 "select pgtrickle_internal.leave_origins(%s, %s::oid[])", (self.database.reader, kept)
             )
         self.remote.commit()
+        # what nobody reads any more is compared if somebody reads it again
+        self.local.execute(
+            "update pgtrickle.pgt_attached_tables set followed_columns = '{}', frontier = null"
+            " where table_id = any (%s)",
+            ([table.id for table in tables if not table.is_read and table.is_followed],),
+        )
+        self.local.commit()
         return busy
 
     def _register(self, table: AttachedTable, relation: int) -> None:

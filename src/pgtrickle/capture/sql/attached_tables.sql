@@ -6,7 +6,9 @@ select t.table_id as number, t.origin_schema::text as schema, t.origin_name::tex
         select a.attname::text from pg_attribute a
         where a.attrelid = s.source_relid and a.attnum = any (s.columns_captured) and not a.attisdropped order by a.attnum
     ) as wanted,
-    t.definition, t.followed_columns::text[] as followed, t.frontier::text as frontier, t.last_error
+    t.definition, t.followed_columns::text[] as followed,
+    -- a copy that was dropped and created again has no rows
+    case when s.source_relid is null or s.filled_at is not null then t.frontier::text end as frontier, t.last_error
 from pgtrickle.pgt_attached_tables t
 left join pgtrickle.pgt_sources s on s.source_relid = t.source_relid and exists (
     select from pgtrickle.pgt_dependencies d where d.source_relid = t.source_relid and d.source_type = 'attached_table')
