@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.errors import AttachedFailed, PgTrickleError
 from tests.attached.conftest import ALIAS, Attached, refresh_by_name
 from tests.fixtures.databases import APP
@@ -210,6 +211,23 @@ def test_a_stand_in_has_to_be_granted(people, app):
     people.local.execute(f'revoke select on pgtrickle_attached."{ALIAS}.public.people" from {APP}')
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
         app.execute("select pgtrickle.create_stream_table('refused', %s)", (QUERY,))
+
+
+def test_code_of_another_role_is_not_run_there(people):
+    """Whoever owns pgtrickle in the other database could have replaced its functions."""
+    with people.database.connect(SUPERUSER, autocommit=True) as admin:
+        admin.execute("alter schema pgtrickle owner to app")
+    people.engine.attached.close()
+    with pytest.raises(AttachedFailed, match="belongs to the role app"):
+        refresh_by_name(people.engine, "copied")
+
+
+def test_pgtrickle_must_be_installed_there(people):
+    with people.database.connect(SUPERUSER, autocommit=True) as admin:
+        admin.execute("alter schema pgtrickle rename to gone")
+    people.engine.attached.close()
+    with pytest.raises(AttachedFailed, match="is not installed"):
+        refresh_by_name(people.engine, "copied")
 
 
 def test_an_unknown_reference_is_named(people):

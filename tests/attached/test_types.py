@@ -82,10 +82,16 @@ def test_a_type_that_does_not_exist_here_is_named_until_it_does(attached: Attach
     attached.app.execute("insert into moods values (1, 'glad'), (2, 'sad')")
     refresh_by_name(attached.engine, "moods_here")
     attached.check("moods_here", query, "moods")
+    attached.table("id int primary key", "calm")
+    app.execute("select pgtrickle.create_stream_table('calm_here', 'select id from crm.public.calm')")
+    attached.app.execute("insert into calm values (1)")
     attached.app.execute("alter type mood add value 'angry'; update moods set id = 3 where id = 2")
     attached.app.execute("insert into moods values (4, 'angry')")
     with pytest.raises((PgTrickleError, NotDeclared), match="angry"):
         refresh_by_name(attached.engine, "moods_here")
+    # other tables of the same database go on
+    refresh_by_name(attached.engine, "calm_here")
+    attached.check("calm_here", "select id from crm.public.calm", "calm")
     app.execute("alter type mood add value 'angry'")
     refresh_by_name(attached.engine, "moods_here")
     attached.check("moods_here", query, "moods")

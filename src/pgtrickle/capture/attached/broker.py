@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 from uuid import uuid4
 
-from pgtrickle.capture.attached.origin import SAME_TEXTS, describe_origin
+from pgtrickle.capture.attached.origin import SAME_TEXTS, connect_to_origin, describe_origin
 from pgtrickle.capture.attached.ticks import (
     Counters,
     FollowedServer,
@@ -29,7 +29,7 @@ from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.errors import BrokerFull, PgTrickleError
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.postgres.connection import Connection, DatabaseError, connect, sql
+from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 from pgtrickle.postgres.copy_across import copy_out
 from pgtrickle.postgres.locking import ACCESS_SHARE, lock_tables
 
@@ -161,7 +161,7 @@ class Broker:
         with server.lock:
             try:
                 if server.connection is None or server.connection.closed:
-                    server.connection = connect(server.dsn, application_name="pgtrickle broker")
+                    server.connection = connect_to_origin(server.dsn, "pgtrickle broker")
                     server.tick = None
                 yield server.connection
             except (DatabaseError, PgTrickleError) as error:

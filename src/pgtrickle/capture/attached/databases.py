@@ -13,7 +13,7 @@ from typing import Final
 from pgtrickle.capture.attached.broker import Broker, Counters, Unshared
 from pgtrickle.capture.attached.following import Following
 from pgtrickle.capture.attached.foreign_origins import adopt_declared_origins, adopt_foreign_origins
-from pgtrickle.capture.attached.origin import Misfit, describe_origin, problem_with
+from pgtrickle.capture.attached.origin import Misfit, connect_to_origin, describe_origin, problem_with
 from pgtrickle.capture.attached.receiving import Followed
 from pgtrickle.capture.attached.tables import (
     aliases_of,
@@ -23,11 +23,11 @@ from pgtrickle.capture.attached.tables import (
 )
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.databases import DeclaredOrigin
-from pgtrickle.model.errors import AttachedFailed, Busy, ConnectionFailed, PgTrickleError
+from pgtrickle.model.errors import AttachedFailed, Busy, PgTrickleError
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import StreamTableId
-from pgtrickle.postgres.connection import Connection, DatabaseError, connect
+from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.postgres.locking import is_contention
 from pgtrickle.postgres.pool import Pool
 
@@ -288,8 +288,8 @@ class AttachedDatabases:
         if place.connection is None or place.connection.closed or place.dsn != dsn:
             place.close()
             try:
-                place.connection, place.dsn = connect(dsn, application_name="pgtrickle follow"), dsn
-            except ConnectionFailed as error:
+                place.connection, place.dsn = connect_to_origin(dsn, "pgtrickle follow"), dsn
+            except PgTrickleError as error:
                 raise _failed(database, error.message) from error
         return place.connection
 

@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any, Final, Self
 
 from pgtrickle.catalog.identity import installation
+from pgtrickle.catalog.install import check_installed, check_may_serve
 from pgtrickle.changes.source_window import buffers, unseen_by
 from pgtrickle.model.attached import ORIGIN_KINDS, AttachedDatabase, AttachedTable
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.postgres.connection import Connection, DatabaseError, sql
+from pgtrickle.postgres.connection import Connection, DatabaseError, connect, sql
 from pgtrickle.postgres.copy_across import copy_across
 from pgtrickle.postgres.locking import ACCESS_SHARE, lock_tables
 
@@ -24,6 +25,22 @@ SAME_TEXTS: Final = "set local lc_monetary = 'C'"
 
 class Misfit(Exception):
     """A table of another database is not what we know it to be: it was altered, or dropped."""
+
+
+def connect_to_origin(dsn: str, application_name: str) -> Connection:
+    """Connect to a database that is followed. Raises unless pgtrickle belongs to our role there.
+
+    Whoever owns it can replace its functions, and we call them.
+    """
+    connection = connect(dsn, application_name=application_name)
+    try:
+        check_may_serve(connection)
+        check_installed(connection)
+        connection.rollback()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def describe_origin(remote: Connection, table: AttachedTable) -> dict[str, Any] | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import Final
 
 from pgtrickle.capture.attached.origin import SAME_TEXTS, Misfit, Origin
-from pgtrickle.capture.attached.stand_ins import LOCK_TIMEOUT
+from pgtrickle.capture.attached.stand_ins import LOCK_TIMEOUT, note_error
 from pgtrickle.capture.attached.tables import attached_tables
 from pgtrickle.capture.attached.ticks import Counters, SharedOrigin
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
@@ -16,6 +18,8 @@ from pgtrickle.model.frontier import Frontier
 from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 from pgtrickle.postgres.locking import is_contention
 
+_OF_THE_TABLE: Final = ("22", "42")
+"""Classes of SQLSTATEs that are about the values or the definition of one table: the others go on."""
 Share = Callable[[Sequence[AttachedTable]], SharedOrigin]
 """Gives the windows that the broker has read."""
 
@@ -27,6 +31,13 @@ class Followed:
     changes: int = 0
     windows: int = 0
     snapshot: Frontier | None = None
+
+
+@contextmanager
+def _savepoint(origin: Origin | SharedOrigin) -> Iterator[None]:
+    """Keep the snapshot of the other database usable if reading a table there breaks off."""
+    with origin.remote.transaction() if isinstance(origin, Origin) else nullcontext():
+        yield
 
 
 @dataclass(slots=True)
@@ -69,16 +80,25 @@ class Receiving:
             origin = self.share(tables)
         else:
             origin = Origin.open(self.remote, self.database, tables)
-        done, windows, differing = 0, 0, list[str]()
+        done, windows = 0, 0
+        received, differing = list[AttachedTable](), list[str]()
         for table in tables:
-            came, read = self._receive_table(origin, table)
-            done, windows = done + came, windows + read
-            if self.compares and read and self._receive_all(origin, table):
-                differing.append(f"{self.database.alias}.{table.schema}.{table.name}")
-                self._reload_readers(table)
-        self._note(origin, tables)
+            try:
+                with self.local.transaction(), _savepoint(origin):
+                    came, read = self._receive_table(origin, table)
+                    if self.compares and read and self._receive_all(origin, table):
+                        differing.append(f"{self.database.alias}.{table.schema}.{table.name}")
+                        self._reload_readers(table)
+            except DatabaseError as error:
+                if (error.sqlstate or "")[:2] not in _OF_THE_TABLE:
+                    raise
+                note_error(self.local, table, (error.diag.message_primary or str(error)).strip())
+            else:
+                received.append(table)
+                done, windows = done + came, windows + read
+        self._note(origin, received)
         self.local.commit()
-        self._confirm(origin, tables)
+        self._confirm(origin, received)
         if differing:
             raise Diverged(
                 f"the copy of {', '.join(differing)} did not equal the table in the other database",
