@@ -5,15 +5,19 @@ from __future__ import annotations
 import random
 import threading
 from contextlib import closing
+from datetime import UTC, datetime
 from functools import partial
 
 import psycopg
 import pytest
 
+from pgtrickle.catalog.tables import find, stream_table
 from pgtrickle.commands import attached as commands
 from pgtrickle.commands.define import create
 from pgtrickle.embedded import SUPERUSER
-from pgtrickle.model.errors import NotDeclared
+from pgtrickle.model.errors import AttachedFailed, NotDeclared
+from pgtrickle.refresh.outcome import Failure
+from pgtrickle.scheduler.service.failures import note_failure
 from tests.databases.conftest import run_fleet, shop
 from tests.fixtures.databases import TRICKLE
 from tests.fixtures.waiting import eventually
@@ -121,6 +125,18 @@ def test_a_database_that_is_down_stops_only_what_reads_it_and_is_told(pair, serv
     eventually(lambda: commands.attached(here.database.dsn())[0].failing_since is None, seconds=30)
     assert any("the attached database crm cannot be followed" in told for told in served.told(here))
     assert "the attached database crm is followed again" in served.told(here)
+
+
+def test_a_stream_table_over_a_database_that_is_away_is_never_suspended(shop, monkeypatch):
+    here = shop()
+    with here.database.connect(TRICKLE) as connection:
+        table = find(connection, "public.sales")
+        for _ in range(8):
+            failure = Failure(stream_table(connection, table.id), AttachedFailed("it is away"))
+            note_failure(connection, failure, datetime.now(UTC), "scheduler", max_errors=3)
+        found = stream_table(connection, table.id)
+        assert found.status.value != "SUSPENDED"
+        assert found.consecutive_errors == 8
 
 
 def test_it_loses_nothing_when_its_connections_are_cut_again_and_again(pair, server):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.catalog.repairs import Cause
 from pgtrickle.catalog.requests import answer_refused
-from pgtrickle.model.errors import Diverged, RightLost, SourceChanged, UnsupportedQuery
+from pgtrickle.model.errors import AttachedFailed, Diverged, RightLost, SourceChanged, UnsupportedQuery
 from pgtrickle.model.hints import Interface
 from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.model.stream_table import Action, StreamTable
@@ -16,10 +17,20 @@ from pgtrickle.refresh.divergence import note_divergence
 from pgtrickle.refresh.outcome import Failure, announce_failed
 from pgtrickle.scheduler.policy.backoff import retry_delays
 
+AWAY_DELAY: Final = timedelta(seconds=10)
+"""How long to wait before trying again to read another database."""
+
 
 def attempted_action(table: StreamTable) -> Action:
     """What a refresh that failed was for: it failed before it could say."""
     return Action(table.effective_mode.value) if table.effective_mode else Action.REINITIALIZE
+
+
+def _delays(failure: Failure, max_errors: int) -> list[timedelta]:
+    """When to retry after each failure in a row. A database that is away comes back: it suspends nothing."""
+    if isinstance(failure.error, AttachedFailed):
+        return [AWAY_DELAY] * (failure.table.consecutive_errors + 2)
+    return [*retry_delays(max_errors)]
 
 
 def note_failure(
@@ -51,7 +62,7 @@ def note_failure(
             action=attempted_action(table),
             started_at=started,
             initiated_by=initiated_by,
-            delays=retry_delays(max_errors),
+            delays=_delays(failure, max_errors),
         )
     announce_failed(connection, table, error)
     connection.commit()
