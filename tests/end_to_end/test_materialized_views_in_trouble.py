@@ -75,8 +75,8 @@ def test_a_view_refreshed_between_comparison_and_snapshot_is_compared_again(shop
     shop.change(*CHANGES[0], "refresh materialized view m")
     rounds: list[object] = []
 
-    def and_then_refreshed(*arguments):
-        compare_sources(*arguments)
+    def and_then_refreshed(*arguments, **options):
+        compare_sources(*arguments, **options)
         if not rounds:
             shop.change(*CHANGES[1], "refresh materialized view m")
         rounds.append(arguments)

@@ -21,8 +21,9 @@ ELSEWHERE = {
     "advise": "advice",
 }
 """Commands whose path has another name."""
-NOT_BY_HTTP = {"install", "uninstall", "run", "sql"}
-"""A server needs an installation and a sidecar, and statements have paths of their own."""
+NOT_BY_HTTP = {"install", "uninstall", "run", "sql", "attach", "detach", "declare", "attached"}
+"""A server needs an installation and a sidecar, and statements have paths of their own. Attaching a database
+lends the rights of the sidecar there, which only the owner of pgtrickle does."""
 
 
 @pytest.fixture

@@ -33,9 +33,9 @@ Table = Annotated[str, Argument(show_default=False, metavar="TABLE", help="The n
 
 
 def attach(alias: Alias, reference: Reference, dsn: Dsn = "", json: Json = False) -> None:
-    """Make another database known by an alias, so that stream tables can read its tables.
+    """Attach another database by an alias.
 
-    Queries name them as alias.schema.table. The sidecar must serve both databases.
+    Queries then name its tables as alias.schema.table. The sidecar must serve both databases.
     """
     command.attach(dsn, alias, reference)
     if json:
@@ -54,9 +54,10 @@ def detach(alias: Alias, dsn: Dsn = "", json: Json = False) -> None:
 
 
 def declare(alias: Alias, schema: Schema, table: Table, dsn: Dsn = "", json: Json = False) -> None:
-    """Let queries read a table of an attached database, and print the name of its stand-in.
+    """Let queries read a table of an attached database.
 
-    `pgtrickle create` declares the tables that it needs, if you may. Other roles need SELECT on the stand-in.
+    It prints the name of the stand-in, on which other roles need SELECT. `pgtrickle create` declares the
+    tables that it needs, if you may.
     """
     stand_in = command.declare(dsn, alias, schema, table)
     if json:
@@ -66,7 +67,7 @@ def declare(alias: Alias, schema: Schema, table: Table, dsn: Dsn = "", json: Jso
 
 
 def attached(dsn: Dsn = "", json: Json = False) -> None:
-    """Show the attached databases, and up to when they have been followed."""
+    """Show the attached databases."""
     found = command.attached(dsn)
     if json:
         print_json(found)

@@ -164,7 +164,7 @@ begin
 end
 $$;
 
--- create_incoming: a temporary table for the changes of an attached table: k1 … kn for the columns `names`. Those that are
+-- create_incoming: a temporary table for the changes of an attached table: k1 to kn for the columns `names`. Those that are
 -- not read here are taken as text.
 create or replace function pgtrickle_internal.create_incoming(source oid, names name[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
@@ -200,7 +200,7 @@ end
 $$;
 
 -- receive_changes: add changes to the copy of an attached table and to its change buffer. pg_temp.incoming_N has them: xid,
--- weight, and k1 … kn for the columns `names`, of which the copy may have only some. What the snapshot `seen` includes is
+-- weight, and k1 to kn for the columns `names`, of which the copy may have only some. What the snapshot `seen` includes is
 -- in the copy already. `key` are columns that have an index in the copy and are never null, so that a deleted row is
 -- found fast; there may be none. Rows are matched as text, as in a comparison. Raises if a row to delete is not there.
 create or replace function pgtrickle_internal.receive_changes(source oid, names name[], key name[], seen pg_snapshot) returns bigint

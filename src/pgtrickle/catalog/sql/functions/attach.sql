@@ -217,6 +217,16 @@ comment on view pgtrickle.attached_databases is
     'The databases whose tables stream tables can read: their names in the configuration of the sidecar, up to which '
     'snapshot they have been followed, and what prevents it. last_error is shown to those who may act as the owner of '
     'pgtrickle. Everyone may read it.';
+comment on column pgtrickle.attached_databases.alias is 'What it is called here.';
+comment on column pgtrickle.attached_databases.reference is 'Its name in the configuration of the sidecar.';
+comment on column pgtrickle.attached_databases.attached_by is 'The role that attached it.';
+comment on column pgtrickle.attached_databases.attached_at is 'When.';
+comment on column pgtrickle.attached_databases.is_detached is 'Whether it is being detached: the sidecar has not told it yet.';
+comment on column pgtrickle.attached_databases.failing_since is 'Since when it cannot be followed; null if it can.';
+comment on column pgtrickle.attached_databases.last_error is 'Why it cannot be followed, for those who may act as the owner of pgtrickle.';
+comment on column pgtrickle.attached_databases.tables is 'How many of its tables were declared.';
+comment on column pgtrickle.attached_databases.frontier is 'The snapshot of it up to which it was followed last.';
+comment on column pgtrickle.attached_databases.followed_at is 'When that snapshot was taken there.';
 
 create or replace view pgtrickle.attached_tables as
 select t.alias, t.origin_schema, t.origin_name, pgtrickle_internal.printed(t.source_relid) as stand_in,
@@ -227,6 +237,15 @@ from pgtrickle.pgt_attached_tables t;
 comment on view pgtrickle.attached_tables is
     'The tables of attached databases that were declared: the stand-in that queries read, the columns that are copied, and '
     'the snapshot of the other database that the copy shows. Everyone may read it.';
+comment on column pgtrickle.attached_tables.alias is 'The attached database.';
+comment on column pgtrickle.attached_tables.origin_schema is 'The schema of the table there.';
+comment on column pgtrickle.attached_tables.origin_name is 'Its name there.';
+comment on column pgtrickle.attached_tables.stand_in is 'The table that queries read; null until the sidecar has created it.';
+comment on column pgtrickle.attached_tables.followed_columns is 'The columns of the copy.';
+comment on column pgtrickle.attached_tables.frontier is 'The snapshot of the attached database that the copy shows; null if it has to be compared.';
+comment on column pgtrickle.attached_tables.followed_at is 'When that snapshot was taken there.';
+comment on column pgtrickle.attached_tables.last_error is 'Why it cannot be followed, for those who may act as the owner of pgtrickle.';
+comment on column pgtrickle.attached_tables.readers is 'How many stream tables read it.';
 
 create or replace view pgtrickle.attached_frontiers as
 select pgtrickle_internal.shown_name(f.pgt_id) as name, f.alias, f.frontier, f.followed_at
@@ -234,6 +253,10 @@ from pgtrickle.pgt_attached_frontiers f;
 comment on view pgtrickle.attached_frontiers is
     'For each stream table that reads other databases: the snapshot of each of them that it shows. It equals its query '
     'over the tables as they were in these snapshots. Everyone may read it.';
+comment on column pgtrickle.attached_frontiers.name is 'The stream table.';
+comment on column pgtrickle.attached_frontiers.alias is 'The attached database.';
+comment on column pgtrickle.attached_frontiers.frontier is 'The snapshot of the attached database that the stream table shows.';
+comment on column pgtrickle.attached_frontiers.followed_at is 'When that snapshot was taken there.';
 
 create or replace view pgtrickle.broker_entries as
 select pgtrickle_internal.printed(e.source_relid) as source, e.readers, e.pending_rows, e.last_updated_tick, e.updated_at,
@@ -243,6 +266,12 @@ comment on view pgtrickle.broker_entries is
     'What the broker has read here for the databases that follow this one: for each table, how many databases read it, how '
     'many change rows its last window had, and in which tick of the broker that was. is_served: whether a broker has been '
     'active within five seconds; without one, each database reads for itself. Everyone may read it.';
+comment on column pgtrickle.broker_entries.source is 'The table.';
+comment on column pgtrickle.broker_entries.readers is 'How many databases follow it.';
+comment on column pgtrickle.broker_entries.pending_rows is 'How many change rows its last window had.';
+comment on column pgtrickle.broker_entries.last_updated_tick is 'The tick of the broker in which that was.';
+comment on column pgtrickle.broker_entries.updated_at is 'When that was recorded.';
+comment on column pgtrickle.broker_entries.is_served is 'Whether a broker has been active within five seconds.';
 
 create or replace view pgtrickle.remote_readers as
 select r.label as reader, r.reader as reader_id, pgtrickle_internal.printed(r.source_relid) as source, r.columns, r.frontier,
@@ -251,3 +280,10 @@ from pgtrickle.pgt_remote_readers r;
 comment on view pgtrickle.remote_readers is
     'The databases that follow tables of this one. Changes are kept until each of them has passed them; one that is not '
     'seen for a week is forgotten, and reads everything again when it comes back. Everyone may read it.';
+comment on column pgtrickle.remote_readers.reader is 'The name of the database that reads.';
+comment on column pgtrickle.remote_readers.reader_id is 'Identifies it.';
+comment on column pgtrickle.remote_readers.source is 'The table that it follows.';
+comment on column pgtrickle.remote_readers.columns is 'The columns that it follows.';
+comment on column pgtrickle.remote_readers.frontier is 'The snapshot up to which it has followed; null until it has all rows.';
+comment on column pgtrickle.remote_readers.registered_at is 'Since when it follows the table.';
+comment on column pgtrickle.remote_readers.seen_at is 'When it was last heard of.';
