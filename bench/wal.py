@@ -145,7 +145,7 @@ def bulk(dsn: str, rounds: int) -> list[Figure]:
 
 
 def throughput(dsn: str, wal: WalCapture, large: int) -> list[Figure]:
-    """Rows per second, of many transactions and of a large one; and a look at a log that has not grown."""
+    """Decoded rows per second, for many small transactions and one large one, and the cost of an idle log."""
     wal.catch_up()
     ran = pgbench(dsn, [SCRIPT.format(customers=CUSTOMERS, orders="logged")], 4)
     small = milliseconds(wal.catch_up)

@@ -21,8 +21,8 @@ MOST_TABLES: Final = 100
 class AttachedDatabaseStatus(Record):
     """A database whose tables stream tables can read.
 
-    `frontier` is the snapshot of it up to which its tables have been followed. `last_error` is shown to those
-    who may act as the owner of pgtrickle.
+    `frontier` is the snapshot of it up to which its tables have been followed. Only the owner of
+    pgtrickle sees `last_error`.
     """
 
     table_columns: ClassVar = ("alias", "reference", "tables", "followed_at", "failing_since")

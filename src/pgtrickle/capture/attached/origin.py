@@ -30,7 +30,7 @@ class Misfit(Exception):
 def connect_to_origin(dsn: str, application_name: str) -> Connection:
     """Connect to a database that is followed. Raises unless pgtrickle belongs to our role there.
 
-    Whoever owns it can replace its functions, and we call them.
+    We call its functions, and their owner could replace them with anything.
     """
     connection = connect(dsn, application_name=application_name)
     try:

@@ -214,16 +214,15 @@ cross join lateral (
             order by u.followed_at desc nulls last limit 1) as frontier
     from pgtrickle.pgt_attached_tables t where t.alias = d.alias) t;
 comment on view pgtrickle.attached_databases is
-    'The databases whose tables stream tables can read: their names in the configuration of the sidecar, up to which '
-    'snapshot they have been followed, and what prevents it. last_error is shown to those who may act as the owner of '
-    'pgtrickle. Everyone may read it.';
+    'The attached databases: what each is called in the configuration of the sidecar, the snapshot up to which it has been '
+    'followed, and the error if it cannot be followed. Everyone may read it.';
 comment on column pgtrickle.attached_databases.alias is 'What it is called here.';
 comment on column pgtrickle.attached_databases.reference is 'Its name in the configuration of the sidecar.';
 comment on column pgtrickle.attached_databases.attached_by is 'The role that attached it.';
 comment on column pgtrickle.attached_databases.attached_at is 'When.';
 comment on column pgtrickle.attached_databases.is_detached is 'Whether it is being detached: the sidecar has not told it yet.';
 comment on column pgtrickle.attached_databases.failing_since is 'Since when it cannot be followed; null if it can.';
-comment on column pgtrickle.attached_databases.last_error is 'Why it cannot be followed, for those who may act as the owner of pgtrickle.';
+comment on column pgtrickle.attached_databases.last_error is 'Why it cannot be followed. Only the owner of pgtrickle sees this.';
 comment on column pgtrickle.attached_databases.tables is 'How many of its tables were declared.';
 comment on column pgtrickle.attached_databases.frontier is 'The snapshot of it up to which it was followed last.';
 comment on column pgtrickle.attached_databases.followed_at is 'When that snapshot was taken there.';
@@ -244,7 +243,7 @@ comment on column pgtrickle.attached_tables.stand_in is 'The table that queries 
 comment on column pgtrickle.attached_tables.followed_columns is 'The columns of the copy.';
 comment on column pgtrickle.attached_tables.frontier is 'The snapshot of the attached database that the copy shows; null if it has to be compared.';
 comment on column pgtrickle.attached_tables.followed_at is 'When that snapshot was taken there.';
-comment on column pgtrickle.attached_tables.last_error is 'Why it cannot be followed, for those who may act as the owner of pgtrickle.';
+comment on column pgtrickle.attached_tables.last_error is 'Why it cannot be followed. Only the owner of pgtrickle sees this.';
 comment on column pgtrickle.attached_tables.readers is 'How many stream tables read it.';
 
 create or replace view pgtrickle.attached_frontiers as
