@@ -22,6 +22,8 @@ class Ran:
 
     per_second: float
     milliseconds: float
+    latencies: tuple[float, ...] = ()
+    """The milliseconds of each transaction, from the moment that it was to start."""
 
 
 def pgbench(dsn: str, scripts: Sequence[str], seconds: int, *, per_second: int | None = None) -> Ran:
@@ -36,7 +38,8 @@ def pgbench(dsn: str, scripts: Sequence[str], seconds: int, *, per_second: int |
             path = Path(directory) / f"{number}.sql"
             path.write_text(script)
             files += ["-f", str(path)]
-        how = ["-n", "-c", str(CLIENTS), "-j", "2", "-T", str(seconds), *files, *pace]
+        log = ["-l", f"--log-prefix={directory}/log"]
+        how = ["-n", "-c", str(CLIENTS), "-j", "2", "-T", str(seconds), *files, *pace, *log]
         done = subprocess.run(
             [bundled_binaries() / "pgbench", *where, *how, address.path.removeprefix("/")],
             env=environment,
@@ -44,7 +47,11 @@ def pgbench(dsn: str, scripts: Sequence[str], seconds: int, *, per_second: int |
             text=True,
             check=True,
         )
-    return Ran(_told(done.stdout, r"tps = ([\d.]+)"), _told(done.stdout, r"latency average = ([\d.]+) ms"))
+        lines = [line for path in Path(directory).glob("log*") for line in path.read_text().splitlines()]
+    latencies = tuple(float(line.split()[2]) / 1000 for line in lines)
+    return Ran(
+        _told(done.stdout, r"tps = ([\d.]+)"), _told(done.stdout, r"latency average = ([\d.]+) ms"), latencies
+    )
 
 
 def _told(output: str, pattern: str) -> float:

@@ -1,4 +1,7 @@
-"""`python -m bench.wal`: what capture from the log costs writers, how fast it decodes, how soon it shows."""
+"""What capture from the log costs writers, how fast it decodes, and how soon it shows changes.
+
+`python -m bench.wal` measures only this, and without Spark what needs none.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from statistics import median
 from typing import Annotated, Final
 
@@ -22,15 +26,16 @@ from bench.pgbench import CLIENTS, pgbench
 from bench.report import table_of
 from bench.shop import CUSTOMERS, make_customers, make_orders, query
 from bench.single_inserts import SCRIPT
-from bench.stage import SETTINGS
+from bench.stage import SETTINGS, Stage
 from bench.timing import milliseconds
 from pgtrickle.capture.wal.capture import WalCapture
 from pgtrickle.capture.wal.hand_over import hand_over_sources
 from pgtrickle.catalog.install import install
 from pgtrickle.embedded import Server, bundled_binaries
-from pgtrickle.pipeline.session import open_spark
+from pgtrickle.pipeline.session import Spark, open_spark
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.service.loop import Loop
+from pgtrickle.scheduler.service.wal_watch import DECODE_SECONDS, STOP_SECONDS, yield_to_others
 
 PLAIN, PAUSED, DECODING, TRIGGER = "plain", "paused", "decoding", "trigger"
 LARGE: Final = 1_000_000
@@ -57,7 +62,7 @@ def serving(**settings: str) -> Iterator[str]:
             yield dsn
 
 
-def capture(dsn: str) -> WalCapture:
+def capture(dsn: str, *, streams: bool = True) -> WalCapture:
     """Let stream tables read two of the tables, and hand one of them over to the log."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
@@ -69,7 +74,7 @@ def capture(dsn: str) -> WalCapture:
                 (f"by_{name}", query(name), mode),
             )
         connection.execute("vacuum analyze")
-    wal = WalCapture(dsn)
+    wal = WalCapture(dsn, streams=streams)
     with wal.using() as connection:
         assert not any(found.obstacle for found in hand_over_sources(connection))
     return wal
@@ -81,8 +86,10 @@ def decoding(wal: WalCapture) -> Iterator[None]:
     stop = threading.Event()
 
     def serve() -> None:
-        while not stop.wait(0.02):
-            wal.decode()
+        rest = 0.0
+        yield_to_others()
+        while not stop.wait(max(rest, DECODE_SECONDS)):
+            _, rest = wal.follow(STOP_SECONDS)
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -93,6 +100,21 @@ def decoding(wal: WalCapture) -> Iterator[None]:
         thread.join()
 
 
+def levels(seconds: int, rounds: int) -> list[Figure]:
+    """What the log itself costs, without any capture: two servers in turns."""
+    samples: dict[str, list[float]] = {"replica": [], "logical": []}
+    with serving(wal_level="replica") as replica, serving(wal_level="logical") as logical:
+        places = {"replica": replica, "logical": logical}
+        script = SCRIPT.format(customers=CUSTOMERS, orders=PLAIN)
+        for number in range(1 + rounds):
+            for level in samples if number % 2 else reversed(samples):
+                ran = pgbench(places[level], [script], seconds)
+                if number:
+                    samples[level].append(ran.per_second)
+    what = "single-row inserts per second, wal_level logical ÷ replica, no capture"
+    return [ratio(what, "logical", "replica", samples, None, unit="/s")]
+
+
 def inserts(dsn: str, wal: WalCapture, seconds: int, rounds: int) -> list[Figure]:
     """Single rows as fast as possible, and at half of that."""
     fast: dict[str, list[float]] = {PLAIN: [], PAUSED: [], DECODING: [], TRIGGER: []}
@@ -101,32 +123,35 @@ def inserts(dsn: str, wal: WalCapture, seconds: int, rounds: int) -> list[Figure
     def run(kind: str, pace: int | None = None) -> tuple[float, float]:
         table = {PAUSED: "logged", DECODING: "logged"}.get(kind, kind)
         script = SCRIPT.format(customers=CUSTOMERS, orders=table)
-        if kind != DECODING:
-            ran = pgbench(dsn, [script], seconds, per_second=pace)
-        else:
+        wal.catch_up()
+        if kind == DECODING:
             with decoding(wal):
                 ran = pgbench(dsn, [script], seconds, per_second=pace)
-        wal.catch_up()
+        else:
+            # nobody reads the slot
+            wal.close()
+            ran = pgbench(dsn, [script], seconds, per_second=pace)
         return ran.per_second, ran.milliseconds
 
     for number in range(1 + rounds):
-        for kind, samples in fast.items():
+        for kind in fast if number % 2 else reversed(fast):
             found = run(kind)[0]
             if number:
-                samples.append(found)
+                fast[kind].append(found)
     pace = round(median(fast[PLAIN]) / 2)
-    for _ in range(rounds):
-        for kind, samples in paced.items():
-            samples.append(run(kind, pace)[1])
+    for number in range(rounds):
+        for kind in paced if number % 2 else reversed(paced):
+            paced[kind].append(run(kind, pace)[1])
     what = f"single-row inserts per second, {CLIENTS} clients"
+    slow = f"latency at half of that rate ({pace}/s)"
     return [
         ratio(
             f"{what}, slot present, decoding paused ÷ none", PAUSED, PLAIN, fast, at_least(0.97), unit="/s"
         ),
         ratio(f"{what}, while decoding ÷ none", DECODING, PLAIN, fast, None, unit="/s"),
         ratio(f"{what}, triggers ÷ none", TRIGGER, PLAIN, fast, None, unit="/s"),
-        ratio("latency at half of that rate, paused ÷ none", PAUSED, PLAIN, paced, at_most(1.05), unit="ms"),
-        ratio("latency at half of that rate, decoding ÷ none", DECODING, PLAIN, paced, None, unit="ms"),
+        ratio(f"{slow}, decoding paused ÷ none", PAUSED, PLAIN, paced, None, unit="ms"),
+        ratio(f"{slow}, wal ÷ none", DECODING, PLAIN, paced, at_most(1.05), unit="ms"),
     ]
 
 
@@ -147,8 +172,10 @@ def bulk(dsn: str, rounds: int) -> list[Figure]:
 def throughput(dsn: str, wal: WalCapture, large: int) -> list[Figure]:
     """Decoded rows per second, for many small transactions and one large one, and the cost of an idle log."""
     wal.catch_up()
+    wal.close()
     ran = pgbench(dsn, [SCRIPT.format(customers=CUSTOMERS, orders="logged")], 4)
     small = milliseconds(wal.catch_up)
+    before = _peak_megabytes()
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
             "insert into logged (customer, amount)"
@@ -156,20 +183,24 @@ def throughput(dsn: str, wal: WalCapture, large: int) -> list[Figure]:
             (large,),
         )
     took = milliseconds(wal.catch_up)
-    idle = median(milliseconds(wal.decode) for _ in range(100))
+    idle = median(milliseconds(partial(wal.follow, 0)) for _ in range(100))
     return [
-        Figure("decoding small transactions, rows/s", 4000 * ran.per_second / small),
-        Figure(f"decoding a transaction of {large:,} rows, rows/s", 1000 * large / took),
-        Figure("look at the log, nothing to decode, ms", idle, bar=at_most(5)),
+        Figure("decoding small transactions, rows/s", 4000 * ran.per_second / small, unit="/s"),
+        Figure(f"decoding a transaction of {large:,} rows, rows/s", 1000 * large / took, unit="/s"),
+        Figure("memory that this took at its peak", _peak_megabytes() - before, unit="MB"),
+        Figure("look at the log, nothing to decode", idle, unit="ms", bar=at_most(5)),
     ]
 
 
-def freshness(dsn: str, rounds: int) -> list[Figure]:
+def _peak_megabytes() -> float:
+    return getrusage(RUSAGE_SELF).ru_maxrss / 1024
+
+
+def freshness(dsn: str, spark: Spark, rounds: int) -> list[Figure]:
     """From the commit of a write until the stream table shows it."""
     samples: dict[str, list[float]] = {"logged": [], TRIGGER: []}
     stop = threading.Event()
-    with open_spark() as spark, psycopg.connect(dsn, autocommit=True) as connection:
-        spark.warm()
+    with psycopg.connect(dsn, autocommit=True) as connection:
         engine = Engine(dsn, lambda: spark)
         serving_thread = threading.Thread(target=Loop(engine, lambda event: None).serve, args=(stop,))
         serving_thread.start()
@@ -181,7 +212,9 @@ def freshness(dsn: str, rounds: int) -> list[Figure]:
                     found.append(shown)
         stop.set()
         serving_thread.join()
-        engine.wal.close()
+        # the caller started Spark and stops it
+        engine._spark = None
+        engine.close()
     what = "commit of a write → visible in the stream table, wal ÷ trigger"
     return [ratio(what, "logged", TRIGGER, samples, at_most(1.3), unit="ms")]
 
@@ -197,29 +230,46 @@ def _wait_for(connection: psycopg.Connection, name: str) -> None:
         time.sleep(0.001)
 
 
+def without_spark(seconds: int, rounds: int, large: int) -> list[Figure]:
+    """What writers pay, and how fast the log is decoded."""
+    figures = levels(seconds, rounds)
+    with serving(wal_level="logical") as dsn:
+        log = capture(dsn)
+        figures += [*inserts(dsn, log, seconds, rounds), *bulk(dsn, rounds), *throughput(dsn, log, large)]
+        log.close()
+    return figures
+
+
+def with_spark(spark: Spark, rounds: int) -> list[Figure]:
+    """How soon changes are shown."""
+    with serving(wal_level="logical") as dsn:
+        capture(dsn).close()
+        return freshness(dsn, spark, rounds)
+
+
+def wal(stage: Stage) -> list[Figure]:
+    """On servers of its own, because `wal_level` is set at the start."""
+    sizes = stage.sizes
+    return [
+        *without_spark(sizes.seconds, sizes.long_rounds, sizes.orders),
+        *with_spark(stage.spark, sizes.long_rounds),
+    ]
+
+
 def main(
     seconds: Annotated[int, typer.Option(help="How long each run of pgbench takes.")] = 4,
     rounds: Annotated[int, typer.Option(help="How often each is repeated.")] = 3,
     large: Annotated[int, typer.Option(help="The rows of the large transaction.")] = LARGE,
-    shown: Annotated[bool, typer.Option(help="Measure how soon changes are shown.")] = True,
+    only: Annotated[str, typer.Option(help="costs, freshness, or both.")] = "both",
 ) -> None:
     """Measure capture from the log."""
     figures: list[Figure] = []
-    levels: dict[str, list[float]] = {}
-    for level in ("replica", "logical"):
-        with serving(wal_level=level) as dsn:
-            script = SCRIPT.format(customers=CUSTOMERS, orders=PLAIN)
-            levels[level] = [pgbench(dsn, [script], seconds).per_second for _ in range(1 + rounds)][1:]
-    what = "single-row inserts per second, wal_level logical ÷ replica, no capture"
-    figures.append(ratio(what, "logical", "replica", levels, None, unit="/s"))
-    with serving(wal_level="logical") as dsn:
-        wal = capture(dsn)
-        figures += [*inserts(dsn, wal, seconds, rounds), *bulk(dsn, rounds), *throughput(dsn, wal, large)]
-        wal.close()
-    if shown:
-        with serving(wal_level="logical") as dsn:
-            capture(dsn).close()
-            figures += freshness(dsn, rounds)
+    if only != "freshness":
+        figures += without_spark(seconds, rounds, large)
+    if only != "costs":
+        with open_spark() as spark:
+            spark.warm()
+            figures += with_spark(spark, rounds)
     Console(width=180).print(table_of(figures, "capture from the log"))
 
 

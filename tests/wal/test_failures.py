@@ -7,6 +7,7 @@ import pytest
 
 from pgtrickle.capture.repair import capture_gaps, repair
 from pgtrickle.capture.wal import store
+from pgtrickle.capture.wal.sql_reader import SqlReader
 from pgtrickle.model.stream_table import Action
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.service.slot_alerts import SlotAlerts
@@ -103,7 +104,7 @@ def test_a_decoder_that_dies_stores_nothing_twice(
 
     name = {"before the position": "_note_touched", "before the commit": "_store_position"}.get(step)
     if name is None:
-        monkeypatch.setattr("pgtrickle.capture.wal.capture._advance", lambda connection: None)
+        monkeypatch.setattr(SqlReader, "confirm", lambda reader, position: None)
         engine.wal.decode()
         engine.wal.close()
         engine.wal.decode()

@@ -13,6 +13,7 @@ from pgtrickle.capture.wal.pgoutput import (
     Commit,
     Delete,
     Insert,
+    Note,
     Relation,
     RelationColumn,
     Truncate,
@@ -73,7 +74,8 @@ def test_several_relations_are_truncated_at_once() -> None:
 
 
 def test_messages_without_changes_are_skipped() -> None:
-    assert [parse(kind + b"\0" * 20) for kind in (b"Y", b"O", b"M")] == [None, None, None]
+    assert [parse(kind + b"\0" * 20) for kind in (b"Y", b"O")] == [None, None]
+    assert parse(b"M\1" + b"\0" * 8 + b"pgtrickle\0\0\0\0\5store") == Note(b"pgtrickle", b"store")
 
 
 def test_an_unknown_message_is_an_error() -> None:

@@ -13,7 +13,7 @@ from tests.fixtures.databases import Database
 from tests.fixtures.sidecars import running
 from tests.fixtures.sources import Source
 from tests.fixtures.waiting import eventually
-from tests.fixtures.wal import decoded_sources
+from tests.fixtures.wal import decoded_sources, drop_slot_by_hand
 
 QUERY = "select amount, count(*) as n from orders group by amount"
 
@@ -38,10 +38,7 @@ def test_a_sidecar_hands_over_and_follows(
         sidecar.looks_again(10)
         # what was decoded after a snapshot does not cause another refresh
         assert len(sidecar.events) == refreshes
-        admin.execute(
-            "select pg_drop_replication_slot(slot_name) from pg_replication_slots"
-            " where database = current_database()"
-        )
+        drop_slot_by_hand(admin)
         app.execute("update orders set amount = 11")
         eventually(lambda: _most(app, 11) == 4)
         app.execute("select pgtrickle.alter_stream_table('totals', cdc_mode => 'trigger')")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
 from pgtrickle.capture.wal.images import CapturedSource, ChangeRow
@@ -34,12 +33,13 @@ class BufferRows:
     connection: Connection
     encoding: str
     rows: int = 0
-    touched: dict[tuple[int, int], datetime] = field(default_factory=dict)
+    touched: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Transactions and the sources that they wrote to, and when they committed: microseconds since 2000."""
     _held: dict[CapturedSource, bytearray] = field(default_factory=dict)
     _markers: set[tuple[int, int, int]] = field(default_factory=set)
     _size: int = 0
 
-    def add(self, change: ChangeRow, xid: int, committed_at: datetime) -> None:
+    def add(self, change: ChangeRow, xid: int, committed_at: int) -> None:
         """Take a change row of a transaction, and write when there are many."""
         source = change.source
         self.touched[xid, source.id] = committed_at

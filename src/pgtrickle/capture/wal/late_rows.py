@@ -14,7 +14,8 @@ from pgtrickle.changes.source_window import CHANGES, Start, buffers, unseen_by
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.postgres.connection import Connection, sql
+from pgtrickle.postgres.connection import Connection, set_locally, sql
+from pgtrickle.postgres.settings import EXACT
 
 HELD_BYTES: Final = 16 << 20
 """Larger windows go through a temporary file."""
@@ -55,6 +56,8 @@ def copy_to_window(
     with connection.transaction(), SpooledTemporaryFile(HELD_BYTES) as rows:
         # it is needed by this refresh only, so it need not survive a crash
         connection.execute("set local synchronous_commit = off")
+        # as text: not every type has a binary form
+        set_locally(connection, EXACT)
         columns = _columns(connection, source)
         query = sql.SQL(" union all ").join(
             sql.SQL("select {} from {} where ({}) and pg_visible_in_snapshot(xid, {}::pg_snapshot)").format(
@@ -64,7 +67,7 @@ def copy_to_window(
         )
         with (
             connection.cursor() as cursor,
-            cursor.copy(sql.SQL("copy ({}) to stdout (format binary)").format(query)) as out,
+            cursor.copy(sql.SQL("copy ({}) to stdout").format(query)) as out,
         ):
             for block in out:
                 rows.write(block)
@@ -74,7 +77,7 @@ def copy_to_window(
         ).fetchone()
         assert row is not None
         window = RelationName(CHANGES, row[0])
-        statement = sql.SQL("copy {} ({}) from stdin (format binary, freeze)").format(
+        statement = sql.SQL("copy {} ({}) from stdin (freeze)").format(
             sql.Identifier(window.schema, window.name), columns
         )
         with connection.cursor() as cursor, cursor.copy(statement) as into:

@@ -1,6 +1,6 @@
-"""Parses messages of `pgoutput`, the output plugin of logical replication, in version 1 of its protocol.
+"""Parses messages of `pgoutput`, the output plugin of logical replication, in version 2 of its protocol.
 
-Nothing here knows the catalog. Names and values stay bytes in the encoding of the database: they are only
+Nothing here knows the catalog. Names and values stay bytes in the encoding of the connection: they are only
 compared and passed on. https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
 """
 
@@ -91,7 +91,44 @@ class Truncate:
     relations: tuple[int, ...]
 
 
-Message: TypeAlias = Begin | Commit | Relation | Insert | Update | Delete | Truncate
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A message that `pg_logical_emit_message` has written."""
+
+    prefix: bytes
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStart:
+    """Changes of a transaction follow that has not ended yet."""
+
+    xid: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStop:
+    """The end of these changes, for now."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCommit:
+    """A transaction has committed whose changes were sent before."""
+
+    begin: Begin
+    commit: Commit
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAbort:
+    """A transaction was rolled back whose changes were sent before, or a part of it if the ids differ."""
+
+    xid: int
+    part: int
+
+
+Message: TypeAlias = Begin | Commit | Relation | Insert | Update | Delete | Truncate | Note
+StreamMessage: TypeAlias = StreamStart | StreamStop | StreamCommit | StreamAbort
 
 _BEGIN: Final = Struct(">QqI")
 _COMMIT: Final = Struct(">BQQq")
@@ -99,6 +136,9 @@ _COUNT: Final = Struct(">H")
 _ID: Final = Struct(">I")
 _COLUMN: Final = Struct(">Ii")
 _TRUNCATE: Final = Struct(">IB")
+_NOTE: Final = Struct(">BQ")
+_STREAM_COMMIT: Final = Struct(">IBQQq")
+_STREAM_ABORT: Final = Struct(">II")
 
 
 class UnknownMessage(ValueError):
@@ -106,7 +146,7 @@ class UnknownMessage(ValueError):
 
 
 def parse(data: bytes) -> Message | None:
-    """Parse one message; None for messages that carry no change (types, origins, logical messages)."""
+    """Parse one message; None for messages that carry no change (types, origins)."""
     match data[:1]:
         case b"I":
             return Insert(_id(data, 1), _tuple(data, 6)[0])
@@ -124,9 +164,32 @@ def parse(data: bytes) -> Message | None:
         case b"T":
             count, _ = _TRUNCATE.unpack_from(data, 1)
             return Truncate(tuple(_id(data, 6 + 4 * n) for n in range(count)))
-        case b"Y" | b"O" | b"M":
+        case b"M":
+            prefix, rest = data[1 + _NOTE.size :].split(b"\0", 1)
+            return Note(prefix, rest[_ID.size :])
+        case b"Y" | b"O":
             return None
     raise UnknownMessage(f"pgoutput sent an unknown message {data[:1]!r}")
+
+
+def parse_stream(data: bytes) -> StreamMessage | None:
+    """Parse a message about a transaction that is sent in parts; None if it is another message."""
+    match data[:1]:
+        case b"S":
+            return StreamStart(_id(data, 1))
+        case b"E":
+            return StreamStop()
+        case b"c":
+            xid, _, commit_lsn, end_lsn, time = _STREAM_COMMIT.unpack_from(data, 1)
+            return StreamCommit(Begin(commit_lsn, time, xid), Commit(commit_lsn, end_lsn))
+        case b"A":
+            return StreamAbort(*_STREAM_ABORT.unpack_from(data, 1))
+    return None
+
+
+def without_part(data: bytes) -> tuple[int, bytes]:
+    """A message between StreamStart and StreamStop: the id of its sub-transaction, and the message itself."""
+    return _id(data, 1), data[:1] + data[5:]
 
 
 def full_xid(xid: int, next_xid: int) -> int:

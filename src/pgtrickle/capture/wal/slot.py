@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -11,6 +12,7 @@ PLUGIN: Final = "pgoutput"
 PUBLICATION: Final = "pgtrickle"
 PATIENCE: Final = "10s"
 """How long an attempt to create the slot waits for transactions that are running."""
+FREE_SECONDS: Final = 5.0
 FAILOVER_SINCE: Final = 170000
 """From this version on, a slot can be synchronized to standbys, so that it survives a failover."""
 
@@ -97,7 +99,24 @@ def drop_slot(connection: Connection) -> None:
         _drop(connection)
 
 
+def free_slot(connection: Connection, patience: float = FREE_SECONDS) -> bool:
+    """End the session that reads the slot; False if it is still there after a while.
+
+    Every session that opens the slot holds the lock of decoding: hold it, too, if nobody may open it again.
+    """
+    until = time.monotonic() + patience
+    while True:
+        reading = connection.execute(
+            "select pg_terminate_backend(s.active_pid) from pg_replication_slots s"
+            " where s.slot_name = pgtrickle_internal.wal_slot() and s.active_pid is not null"
+        ).fetchone()
+        if reading is None or time.monotonic() > until:
+            return reading is None
+        time.sleep(0.01)
+
+
 def _drop(connection: Connection) -> None:
+    free_slot(connection)
     connection.execute(
         "select pg_drop_replication_slot(s.slot_name) from pg_replication_slots s"
         " where s.slot_name = pgtrickle_internal.wal_slot()"

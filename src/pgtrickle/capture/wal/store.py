@@ -7,38 +7,36 @@ transactions are decoded again, and those before the stored position are skipped
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, LiteralString
 
 from pgtrickle.capture.wal.buffer_rows import BufferRows
 from pgtrickle.capture.wal.images import CapturedSource, ChangeRow, Column, Images
 from pgtrickle.capture.wal.pgoutput import (
     Begin,
-    Commit,
     Delete,
     Insert,
     Message,
+    Note,
     Relation,
     Truncate,
     Update,
     full_xid,
-    parse,
 )
-from pgtrickle.capture.wal.slot import PUBLICATION, Lsn, SlotLost
+from pgtrickle.capture.wal.reader import LogReader
+from pgtrickle.capture.wal.slot import Lsn, SlotLost
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.postgres.connection import Connection, DatabaseError, sql
+from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.statements import load
 
 ROUND_MESSAGES: Final = 100_000
 """A round ends with the first transaction that reaches this many messages."""
-FETCH_MESSAGES: Final = 5_000
 QUIET_BYTES: Final = 1 << 20
 """A position is stored without a change if this much log was read. Storing it writes log, too."""
 LOCK_WAIT: Final = "60s"
-UNDEFINED_OBJECT: Final = "42704"
-_EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+REQUEST: Final = Note(b"pgtrickle", b"store")
+"""Written by a session that waits for the position, to the session that reads the slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +47,17 @@ class Round:
     sources: frozenset[RelationId] = frozenset()
     rows: int = 0
     has_more: bool = False
+    is_awaited: bool = False
+    """Whether another session waits until the position is stored."""
 
 
-def decode_round(connection: Connection, known: Lsn, most: int = ROUND_MESSAGES) -> Round:
+def decode_round(connection: Connection, reader: LogReader, known: Lsn, most: int = ROUND_MESSAGES) -> Round:
     """Decode from the stored position to the end of the flushed log, in a transaction of its own.
 
     `known` is a position up to which this process has decoded: if the log ends there, nothing is done.
     Raises SlotLost if changes are missing.
     """
-    (flushed,) = _only(connection, "select pg_current_wal_flush_lsn()::text")
+    (flushed,) = only(connection, "select pg_current_wal_flush_lsn()::text")
     if Lsn.parse(flushed) <= known:
         return Round(known)
     with connection.transaction():
@@ -68,42 +68,51 @@ def decode_round(connection: Connection, known: Lsn, most: int = ROUND_MESSAGES)
         end = Lsn.parse(row[-1])
         server = _state(connection)
         stored, sources = server.stored, _sources(connection)
-        found = _decode(connection, sources, server, end, most)
+        found = _decode(connection, reader, sources, server, end, most)
         is_ending = any(source.until is not None and source.until <= found.position for source in sources)
-        if found.rows or is_ending or found.has_more or found.position - stored >= QUIET_BYTES:
+        is_far = found.position - stored >= QUIET_BYTES
+        if found.rows or is_ending or is_far or found.has_more or found.is_awaited:
             _store_position(connection, stored, found.position)
         return found
 
 
 def _decode(
-    connection: Connection, sources: tuple[CapturedSource, ...], server: _ServerState, end: Lsn, most: int
+    connection: Connection,
+    reader: LogReader,
+    sources: tuple[CapturedSource, ...],
+    server: _ServerState,
+    end: Lsn,
+    most: int,
 ) -> Round:
     if not sources:
         return Round(end)
     rows, images = BufferRows(connection, server.encoding), Images(sources)
-    position, stored, count = server.stored, server.stored, 0
+    stored, count = server.stored, 0
     transaction: Begin | None = None
-    for message in _messages(connection, end, most):
+    xid, committed_at, is_awaited = 0, 0, False
+    for message in reader.read(end, most):
         count += 1
-        if isinstance(message, Relation):
-            images.describe(message)
-        elif isinstance(message, Begin):
+        if isinstance(message, Begin):
             transaction = message if stored <= message.commit_lsn < end else None
-        elif isinstance(message, Commit):
-            position = max(position, Lsn(message.end_lsn)) if transaction is not None else position
+            xid = full_xid(message.xid, server.next_xid)
+            committed_at = message.commit_time
+        elif isinstance(message, Relation):
+            images.describe(message)
+        elif isinstance(message, Note):
+            is_awaited |= message == REQUEST
         elif transaction is not None and message is not None:
-            xid = full_xid(transaction.xid, server.next_xid)
-            committed_at = _EPOCH + timedelta(microseconds=transaction.commit_time)
             for change in _changes(images, message, transaction.commit_lsn):
                 rows.add(change, xid, committed_at)
     rows.flush()
+    position = max(stored, reader.reached)
     has_more = count >= most and position < end
     _note_touched(connection, rows.touched)
     return Round(
-        position if has_more else end,
+        position,
         frozenset(RelationId(source) for _, source in rows.touched),
         rows.rows,
         has_more,
+        is_awaited,
     )
 
 
@@ -118,24 +127,6 @@ def _changes(images: Images, message: Message, commit_lsn: int) -> Iterator[Chan
         case Truncate(relations):
             return images.truncate(relations, commit_lsn)
     return iter(())
-
-
-def _messages(connection: Connection, end: Lsn, most: int) -> Iterator[Message | None]:
-    """The messages of the slot up to a position; the server keeps them, so that memory here is bounded."""
-    query = sql.SQL(
-        "select p.data from pgtrickle.pgt_wal w, pg_logical_slot_peek_binary_changes(w.slot, {}, {},"
-        " 'proto_version', '1', 'publication_names', {}) p"
-    ).format(sql.Literal(str(end)), sql.Literal(most), sql.Literal(PUBLICATION))
-    with connection.cursor("decoded", binary=True) as cursor:
-        cursor.itersize = FETCH_MESSAGES
-        try:
-            cursor.execute(query)
-            for (data,) in cursor:
-                yield parse(data)
-        except DatabaseError as error:
-            if error.sqlstate == UNDEFINED_OBJECT:
-                raise SlotLost("the publication was not there when a change was written") from error
-            raise
 
 
 def _sources(connection: Connection) -> tuple[CapturedSource, ...]:
@@ -165,18 +156,23 @@ def _source(
     )
 
 
-def _note_touched(connection: Connection, touched: dict[tuple[int, int], datetime]) -> None:
+def _note_touched(connection: Connection, touched: dict[tuple[int, int], int]) -> None:
     """Record which transactions were decoded, for polls and for the age of what is pending."""
     if not touched:
         return
     connection.execute(
         load("pgtrickle.capture", "sql/queries/note_decoded.sql"),
         {
-            "xids": [str(xid) for xid, _ in touched],
-            "sources": [source for _, source in touched],
-            "moments": list(touched.values()),
+            "xids": _array(xid for xid, _ in touched),
+            "sources": _array(source for _, source in touched),
+            "moments": _array(touched.values()),
         },
     )
+
+
+def _array(numbers: Iterable[int]) -> str:
+    """An array as text: there can be many thousands, which psycopg would convert one by one."""
+    return f"{{{','.join(map(str, numbers))}}}"
 
 
 def _store_position(connection: Connection, before: Lsn, position: Lsn) -> None:
@@ -190,7 +186,7 @@ def _store_position(connection: Connection, before: Lsn, position: Lsn) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _ServerState:
-    """The stored position, the encoding of the database, and a recent transaction id."""
+    """The stored position, the encoding of what is read, and a recent transaction id."""
 
     stored: Lsn
     encoding: str
@@ -199,17 +195,18 @@ class _ServerState:
 
 def _state(connection: Connection) -> _ServerState:
     """Raises SlotLost unless the slot has every change that is not decoded yet."""
-    gap, stored, encoding, next_xid = _only(
+    gap, stored, encoding, next_xid = only(
         connection,
         "select pgtrickle_internal.slot_gap(), (select w.decoded_lsn::text from pgtrickle.pgt_wal w),"
-        " getdatabaseencoding(), pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
+        " pgtrickle_internal.log_encoding()::text, pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
     )
     if gap is not None:
         raise SlotLost(gap)
     return _ServerState(Lsn.parse(stored), encoding, next_xid)
 
 
-def _only(connection: Connection, query: LiteralString) -> tuple[Any, ...]:
+def only(connection: Connection, query: LiteralString) -> tuple[Any, ...]:
+    """The only row of a query."""
     row = connection.execute(query).fetchone()
     assert row is not None
     return row

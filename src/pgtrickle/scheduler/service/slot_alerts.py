@@ -1,8 +1,8 @@
-"""Watches how much log the replication slot holds back: warns, and gives it up before the disk is full."""
+"""Watches how much log replication slots hold back: warns, and gives a slot up before the disk is full."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pgtrickle.capture.wal.slot import SlotState, drop_slot, slot_state
@@ -15,40 +15,70 @@ PAUSE: Final = "1 hour"
 """How long sources stay with triggers after a slot was given up."""
 
 
-@dataclass(slots=True)
-class SlotAlerts:
-    """Sends `slot_lag_warning` once when an episode begins. 0 megabytes is no limit."""
+@dataclass(frozen=True, slots=True)
+class SlotLimits:
+    """From how much log on to warn, and to give a slot up. 0 megabytes is no limit."""
 
     warning_mb: int = SLOT_LAG_WARNING_THRESHOLD_MB.default
     most_mb: int = MAX_SLOT_WAL_MB.default
+
+
+@dataclass(slots=True)
+class SlotEpisode:
+    """Sends `slot_lag_warning` once when an episode begins, and `slot_lag_resolved` when it ends."""
+
+    limits: SlotLimits = field(default_factory=SlotLimits)
     _is_warned: bool = False
+
+    def is_notable(self, state: SlotState) -> bool:
+        """Whether there is anything to tell."""
+        return self._is_warned or self._is_late(state) or self._is_too_much(state)
+
+    def check(self, connection: Connection, state: SlotState, **about: str) -> bool:
+        """Tell what has changed; returns whether the slot has to be given up."""
+        facts = {"retained_bytes": state.retained, "lag_bytes": state.lag, **about}
+        if self._is_too_much(state):
+            alert(connection, "slot_given_up", **facts, limit_mb=self.limits.most_mb)
+            self._is_warned = False
+            return True
+        is_late = self._is_late(state)
+        if is_late != self._is_warned:
+            event = "slot_lag_warning" if is_late else "slot_lag_resolved"
+            alert(connection, event, **facts, limit_mb=self.limits.warning_mb)
+        self._is_warned = is_late
+        return False
+
+    def _is_late(self, state: SlotState) -> bool:
+        return bool(self.limits.warning_mb) and state.retained > self.limits.warning_mb * MEGABYTE
+
+    def _is_too_much(self, state: SlotState) -> bool:
+        return bool(self.limits.most_mb) and state.retained > self.limits.most_mb * MEGABYTE
+
+
+@dataclass(slots=True)
+class SlotAlerts:
+    """Watches the slot of this database."""
+
+    warning_mb: int = SLOT_LAG_WARNING_THRESHOLD_MB.default
+    most_mb: int = MAX_SLOT_WAL_MB.default
+    _episode: SlotEpisode = field(default_factory=SlotEpisode)
 
     def check(self, connection: Connection) -> None:
         """Warn if the slot holds back much log; give it up if that is too much."""
+        self._episode.limits = SlotLimits(self.warning_mb, self.most_mb)
         state = slot_state(connection)
-        if state is None:
-            return
-        if self.most_mb and state.retained > self.most_mb * MEGABYTE:
-            self._give_up(connection, state)
-            return
-        is_late = bool(self.warning_mb) and state.retained > self.warning_mb * MEGABYTE
-        if is_late and not self._is_warned:
-            alert(connection, "slot_lag_warning", **self._facts(state), limit_mb=self.warning_mb)
-        elif self._is_warned and not is_late:
-            alert(connection, "slot_lag_resolved", **self._facts(state), limit_mb=self.warning_mb)
-        self._is_warned = is_late
+        if state is not None and self._episode.is_notable(state):
+            self._check(connection, state)
 
-    def _give_up(self, connection: Connection, state: SlotState) -> None:
-        """Drop the slot: a full disk of the server is worse than a full refresh."""
+    def _check(self, connection: Connection, state: SlotState) -> None:
         with connection.transaction():
-            connection.execute(
-                "update pgtrickle.pgt_sources set wal_retry_at = clock_timestamp() + %s::interval"
-                " where capture = 'wal'",
-                (PAUSE,),
-            )
-            alert(connection, "slot_given_up", **self._facts(state), limit_mb=self.most_mb)
-        drop_slot(connection)
-        self._is_warned = False
-
-    def _facts(self, state: SlotState) -> dict[str, int]:
-        return {"retained_bytes": state.retained, "lag_bytes": state.lag}
+            is_given_up = self._episode.check(connection, state)
+            if is_given_up:
+                connection.execute(
+                    "update pgtrickle.pgt_sources set wal_retry_at = clock_timestamp() + %s::interval"
+                    " where capture = 'wal'",
+                    (PAUSE,),
+                )
+        if is_given_up:
+            # a full disk of the server is worse than a full refresh
+            drop_slot(connection)

@@ -1,11 +1,14 @@
 """Decodes the write-ahead log beside the polls, and hands sources over between triggers and the log.
 
-As long as no stream table asks for the log, the thread only waits. The position of the log shows whether
-there is anything to decode, so an idle database costs one short statement each time.
+As long as no stream table asks for the log, the thread only waits. It reads the log through a replication
+connection, so that an idle database costs nothing. Where that is refused, one short statement shows whether
+the log has grown.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -27,10 +30,13 @@ from pgtrickle.scheduler.service.dispatcher import Dispatcher
 from pgtrickle.scheduler.service.slot_alerts import SlotAlerts
 
 DECODE_SECONDS: Final = 0.01
-"""How often to look whether the log has grown."""
+"""How long to wait between two rounds at least."""
+STOP_SECONDS: Final = 0.2
+"""How long a wait for the stream may delay the end of the thread."""
 CHECK_SECONDS: Final = 0.5
 """How often to look for sources to hand over, and whether stream tables were redefined."""
 PRUNE_SECONDS: Final = 20.0
+NICENESS: Final = 10
 
 
 @dataclass(slots=True)
@@ -63,33 +69,42 @@ class WalWatch:
             self._thread.join()
 
     def _serve(self) -> None:
+        self.dispatcher.engine.wal.streams = True
+        yield_to_others()
         try:
             while True:
+                rest = DECODE_SECONDS if self._demand.is_used else CHECK_SECONDS
                 with suppress(Busy):
-                    self.step()
-                if self._stop.wait(DECODE_SECONDS if self._demand.is_used else CHECK_SECONDS):
+                    rest = max(rest, self.step())
+                if self._stop.wait(rest):
                     return
         except (DatabaseError, PgTrickleError) as error:
             self.dispatcher.report(
                 ConnectionFailed(f"WAL capture failed: {str(error).strip()}", hint="the sidecar tries again")
             )
 
-    def step(self) -> None:
-        """Decode what is new, and hand over what is due."""
-        wal = self.dispatcher.engine.wal
-        if self._demand.is_used:
-            try:
-                if wal.decode():
-                    self.dispatcher.wake.set()
-            except SlotLost:
-                # the maintenance repairs the captures, and their readers are loaded again
-                wal.forget()
+    def step(self) -> float:
+        """Decode what is new, and hand over what is due; how long to rest afterwards."""
+        rest = self._decode() if self._demand.is_used else 0.0
         definitions = self.dispatcher.definitions
         is_redefined = definitions is not self._known
         is_due = self._demand.is_any and time.monotonic() - self._checked_at >= CHECK_SECONDS
         if is_redefined or is_due:
             self._check()
             self._known, self._checked_at = definitions, time.monotonic()
+        return rest
+
+    def _decode(self) -> float:
+        wal = self.dispatcher.engine.wal
+        try:
+            sources, rest = wal.follow(STOP_SECONDS)
+            if sources:
+                self.dispatcher.wake.set()
+            return rest
+        except SlotLost:
+            # the maintenance repairs the captures, and their readers are loaded again
+            wal.forget()
+            return 0.0
 
     def _check(self) -> None:
         with self.dispatcher.engine.pool.autocommitting() as connection:
@@ -103,3 +118,10 @@ class WalWatch:
                 prune_decoded(connection)
                 self._pruned_at = time.monotonic()
             self._demand = wal_demand(connection)
+
+
+def yield_to_others() -> None:
+    """Give this thread a low priority, where threads have one: applications write on the same machine."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

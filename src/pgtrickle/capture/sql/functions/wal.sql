@@ -11,6 +11,12 @@ create or replace function pgtrickle_internal.wal_slot() returns name
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select format('pgtrickle_%s', d.oid)::name from pg_database d where d.datname = current_database() $$;
 
+-- log_encoding: the encoding in which we read names and values from the log. Without an encoding of its own, a database
+-- has bytes that cannot be converted.
+create or replace function pgtrickle_internal.log_encoding() returns name
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select case getdatabaseencoding() when 'SQL_ASCII' then 'SQL_ASCII' else 'UTF8' end $$;
+
 -- is_decoded: whether triggers do not capture a source now.
 create or replace function pgtrickle_internal.is_decoded(source oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
@@ -51,6 +57,12 @@ as $$
     from pg_class c where c.oid = relation_id
 $$;
 
+-- is_followed_elsewhere: whether another database follows a source. Only the sidecar may see which one, so this runs with
+-- its rights; everyone may ask.
+create or replace function pgtrickle_internal.is_followed_elsewhere(source oid) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$ select exists (select from pgtrickle.pgt_remote_readers r where r.source_relid = source) $$;
+
 -- wal_obstacle: why a source cannot be captured from the log, and what to do about it; no row if it can be.
 create or replace function pgtrickle_internal.wal_obstacle(source oid) returns table (obstacle text, hint text)
 language sql stable rows 1 set search_path = pg_catalog, pg_temp
@@ -83,7 +95,7 @@ as $$
         where exists (select from pgtrickle.pgt_stream_tables s where s.pgt_relid = source)
         union all
         select 4, 'another database follows it', 'Tables that other databases follow are captured by triggers.'
-        where exists (select from pgtrickle.pgt_remote_readers r where r.source_relid = source)
+        where pgtrickle_internal.is_followed_elsewhere(source)
         union all
         (select 5, format('%s is %s', t.name, case when t.relkind = 'f' then 'a foreign table' else 'not in the log' end),
             'Only tables that are neither temporary nor unlogged can be captured from the log.'
@@ -184,7 +196,7 @@ language sql stable set search_path = pg_catalog, pg_temp
 as $$
     select s.source_relid::bigint, s.active_buffer, s.wal_from, s.wal_until, c.numbers, c.names, (
             select jsonb_object_agg(t.id, (
-                select jsonb_agg(jsonb_build_array(encode(convert_to(a.attname, getdatabaseencoding()), 'hex'),
+                select jsonb_agg(jsonb_build_array(encode(convert_to(a.attname, pgtrickle_internal.log_encoding()), 'hex'),
                     a.atttypid::bigint) order by a.attnum)
                 from pg_attribute a where a.attrelid = t.id and a.attnum > 0 and not a.attisdropped
                     and (a.attgenerated = '' or a.attgenerated = 's' and current_setting('server_version_num')::integer >= 180000)))
@@ -192,7 +204,7 @@ as $$
     from pgtrickle.pgt_sources s
     cross join lateral (
         select coalesce(array_agg(a.attnum order by a.attnum), '{}'),
-            coalesce(array_agg(convert_to(a.attname, getdatabaseencoding()) order by a.attnum), '{}')
+            coalesce(array_agg(convert_to(a.attname, pgtrickle_internal.log_encoding()) order by a.attnum), '{}')
         from pg_attribute a where a.attrelid = s.source_relid
             and a.attnum = any (pgtrickle_internal.intact_columns(s.source_relid, s.columns_captured))
     ) c(numbers, names)

@@ -27,14 +27,14 @@ as $$
             when t.are_enabled is false then 'a trigger is disabled'
             when s.cdc_mode = 'wal' then pgtrickle_internal.wal_gap(s.source_relid)
             when pgtrickle_internal.wanted_capture(s.source_relid) = 'wal' then pgtrickle_internal.why_triggers(s.source_relid) end,
-        pgtrickle_internal.why_triggers(s.source_relid)
+        coalesce(pgtrickle_internal.why_triggers(s.source_relid), 'the log is read by SQL: ' || l.reader_note)
     from sources s
     left join pg_class c on c.oid = s.source_relid and not (select pgtrickle.is_copy())
     left join pg_namespace n on n.oid = c.relnamespace
     left join triggers t on t.source_oid = s.source_relid
     left join buffers b on b.source = s.source_relid
     left join (
-        select w.slot, r.confirmed_flush_lsn from pgtrickle.pgt_wal w left join pg_replication_slots r on r.slot_name = w.slot
+        select w.slot, r.confirmed_flush_lsn, w.reader_note from pgtrickle.pgt_wal w left join pg_replication_slots r on r.slot_name = w.slot
     ) l on s.cdc_mode = 'wal'
     order by 2
 $$;
@@ -48,7 +48,8 @@ comment on function pgtrickle.check_cdc_health() is
     '\nlag_bytes: How far the slot lags; null without one.'
     '\nconfirmed_lsn: How far the slot has been read; null without one.'
     '\nalert: What is wrong; null if nothing is. The sidecar repairs missing triggers and buffers by itself.'
-    '\nreason: Why triggers capture it although a stream table asks for wal or auto, and what to do about it.';
+    '\nreason: Why triggers capture it although a stream table asks for wal or auto, and what to do about it. If the log is used: '
+    'why the sidecar reads it by SQL and not through a replication connection; null if it does not.';
 
 create or replace view pgtrickle.pgt_cdc_status as
 select i.pgt_schema, i.pgt_name, d.source_relid, coalesce(c.relname::text, d.source_name) as source_name,

@@ -68,7 +68,7 @@ as $$
 begin
     if exists (select from pg_publication) then
         perform pgtrickle_internal.identify_published_rows(c.oid) from pg_class c
-        where c.relnamespace = 'pgtrickle_state'::regnamespace and c.relkind = 'r' and c.relname ~ format('^[a-z]+_%s$', id);
+        where c.relnamespace = 'pgtrickle_state'::regnamespace and c.relkind = 'r' and c.relname ~ format('^[a-z]+_%s(_[0-9]+)?$', id);
     end if;
 end
 $$;
