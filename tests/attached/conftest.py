@@ -71,7 +71,7 @@ class Attached:
                     )
                 )
                 rows = io.BytesIO()
-                with self.app.cursor().copy(f"copy {table} to stdout") as out:
+                with self.app.cursor().copy(f"copy (select * from {table}) to stdout") as out:
                     for block in out:
                         rows.write(block)
                 with self.local.cursor().copy(f"copy real_{table} from stdin") as into:

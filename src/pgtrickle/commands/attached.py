@@ -21,11 +21,11 @@ MOST_TABLES: Final = 100
 class AttachedDatabaseStatus(Record):
     """A database whose tables stream tables can read.
 
-    `frontier` is the snapshot of it up to which its tables have been followed. Only the owner of
-    pgtrickle sees `last_error`.
+    `frontier` is the snapshot of it up to which its tables have been followed, or with the `cdc_mode` wal,
+    `position` that in its log. Only the owner of pgtrickle sees `last_error`.
     """
 
-    table_columns: ClassVar = ("alias", "reference", "tables", "followed_at", "failing_since")
+    table_columns: ClassVar = ("alias", "reference", "cdc_mode", "tables", "followed_at", "failing_since")
 
     alias: str
     reference: str
@@ -34,11 +34,13 @@ class AttachedDatabaseStatus(Record):
     followed_at: datetime | None
     failing_since: datetime | None
     last_error: str | None
+    cdc_mode: str
+    position: str | None
 
 
-def attach(dsn: str, alias: str, reference: str) -> None:
+def attach(dsn: str, alias: str, reference: str, cdc_mode: str = "trigger") -> None:
     """Make a database of the sidecar's configuration known by an alias."""
-    _call(dsn, "select pgtrickle.attach_database(%s, %s)", alias, reference)
+    _call(dsn, "select pgtrickle.attach_database(%s, %s, %s)", alias, reference, cdc_mode)
 
 
 def detach(dsn: str, alias: str) -> None:
@@ -62,7 +64,8 @@ def attached(dsn: str) -> list[AttachedDatabaseStatus]:
     """The attached databases, by alias."""
     with open_installed(dsn) as connection:
         rows = connection.execute(
-            "select alias, reference, tables, frontier::text, followed_at, failing_since, last_error"
+            "select alias, reference, tables, frontier::text, followed_at, failing_since, last_error,"
+            " cdc_mode, position::text"
             " from pgtrickle.attached_databases where not is_detached order by alias"
         )
         return [AttachedDatabaseStatus(*row) for row in rows]

@@ -15,7 +15,7 @@ from pgtrickle.postgres.addresses import address_parts, with_parts
 from pgtrickle.postgres.pool import check_connection_limit
 
 _KEYS: Final = {"dsn", "service", "password", "enabled", "quota", "pooler", "max_connections"}
-_OF_DATABASES: Final = _KEYS | {"listen_dsn", "origins"}
+_OF_DATABASES: Final = _KEYS | {"listen_dsn", "origins", "served"}
 _OF_SERVERS: Final = _KEYS | {"exclude"}
 _MOST_WORKERS: Final = 64
 
@@ -32,11 +32,17 @@ def read_databases(file: Path, environment: Mapping[str, str]) -> Databases:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSetting(f"{file} is not valid TOML: {error}", hint="correct the file") from None
     _check_keys(content, {"database", "server"}, str(file))
-    databases = tuple(
-        _database(name, values, f"[database.{name}] of {file}", environment)
+    enabled = [
+        (_database(name, values, f"[database.{name}] of {file}", environment), values)
         for name, values in _sections(content, "database", file)
         if _value(values, "enabled", bool, True, f"[database.{name}] of {file}")
+    ]
+    unserved = tuple(
+        database
+        for database, values in enabled
+        if not _value(values, "served", bool, True, f"[database.{database.name}] of {file}")
     )
+    databases = tuple(database for database, _ in enabled if database not in unserved)
     servers = tuple(
         _server(values, f"[server.{name}] of {file}", environment)
         for name, values in _sections(content, "server", file)
@@ -44,10 +50,10 @@ def read_databases(file: Path, environment: Mapping[str, str]) -> Databases:
     )
     if not databases and not servers:
         raise BadSetting(
-            f"{file} has no database that is enabled",
+            f"{file} has no database that is enabled and served",
             hint='add one: [database.shop], and below it dsn = "dbname=shop"',
         )
-    return Databases(databases, servers)
+    return Databases(databases, servers, unserved)
 
 
 def _database(

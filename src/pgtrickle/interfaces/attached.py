@@ -12,14 +12,15 @@ class Attached:
 
     _dsn: str
 
-    def attach(self, alias: str, reference: str) -> None:
+    def attach(self, alias: str, reference: str, cdc_mode: str = "trigger") -> None:
         """Make another database known by an alias; queries read its tables as `alias.schema.table`.
 
-        `reference` is the name of the database in the configuration of the sidecar, which serves both.
+        `reference` is the name of the database in the configuration of the sidecar. With the `cdc_mode` wal,
+        its changes are decoded from its log, and nothing is installed there.
 
         >>> trickle.attach("crm", "customers")
         """
-        attached.attach(self._dsn, alias, reference)
+        attached.attach(self._dsn, alias, reference, cdc_mode)
 
     def detach(self, alias: str) -> None:
         """Forget an attached database. Refused while a stream table reads one of its tables.
@@ -37,7 +38,7 @@ class Attached:
         return attached.declare(self._dsn, alias, schema, table)
 
     def attached(self) -> Records[AttachedDatabaseStatus]:
-        """The attached databases, and up to which snapshot each has been followed.
+        """The attached databases, and up to where each has been followed.
 
         >>> late = [one.alias for one in trickle.attached() if one.failing_since]
         """

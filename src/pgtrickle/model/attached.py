@@ -14,13 +14,23 @@ ORIGIN_KINDS: Final = ("r", "p")
 
 @dataclass(frozen=True, slots=True)
 class AttachedDatabase:
-    """A database by its alias. `reference` names it in the configuration; `reader` is our name there."""
+    """A database by its alias. `reference` names it in the configuration; `reader` is our name there.
+
+    With the `cdc_mode` wal, nothing of ours is installed there, and `position` is how far its log is decoded.
+    """
 
     alias: str
     reference: str
     reader: str
     place: str | None
     is_detached: bool
+    cdc_mode: str
+    position: str | None
+
+    @property
+    def is_decoded(self) -> bool:
+        """Whether its changes come from its log, and not from triggers."""
+        return self.cdc_mode == "wal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +38,8 @@ class AttachedTable:
     """A table of an attached database.
 
     `relation` is its stand-in here; None until it exists. `wanted` are the columns that stream tables read,
-    none if no stream table does. `frontier` is the snapshot of the other database that our copy of
-    `followed` columns shows; None if it has to be compared with the table.
+    none if no stream table does. Our copy of `followed` columns shows the snapshot `frontier` of the other
+    database, or the `position` of its log; both are None if it has to be compared with the table.
     """
 
     id: int
@@ -42,12 +52,23 @@ class AttachedTable:
     definition: dict[str, Any] | None
     followed: tuple[str, ...]
     frontier: Frontier | None
+    position: str | None
     last_error: str | None
 
     @property
     def is_followed(self) -> bool:
         """Whether the other database keeps changes for us."""
-        return bool(self.followed) or self.frontier is not None
+        return bool(self.followed) or self.is_filled
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether our copy equals the table at a known point, and need not be compared."""
+        return self.frontier is not None or self.position is not None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether our copy has every column that stream tables read, at a known point."""
+        return self.is_filled and set(self.wanted) <= set(self.followed)
 
     def key(self) -> tuple[str, ...]:
         """Columns by which a row of the copy is found: those of a unique key, or of any index.

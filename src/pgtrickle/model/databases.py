@@ -54,10 +54,11 @@ class DiscoveredServer:
 
 @dataclass(frozen=True, slots=True)
 class Databases:
-    """Everything that a process serves."""
+    """Everything that a process serves. `unserved` databases can only be attached to others."""
 
     databases: tuple[ServedDatabase, ...] = ()
     servers: tuple[DiscoveredServer, ...] = ()
+    unserved: tuple[ServedDatabase, ...] = ()
 
     @property
     def is_single(self) -> bool:

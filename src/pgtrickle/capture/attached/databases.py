@@ -1,19 +1,20 @@
-"""The attached databases of one database: where they are, a connection to each, and who follows them."""
+"""The attached databases of one database: whether they have news, and who follows them."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from pgtrickle.capture.attached.broker import Broker, Counters, Unshared
 from pgtrickle.capture.attached.following import Following
 from pgtrickle.capture.attached.foreign_origins import adopt_declared_origins, adopt_foreign_origins
-from pgtrickle.capture.attached.origin import Misfit, connect_to_origin, describe_origin, problem_with
+from pgtrickle.capture.attached.log.fitting import with_obstacle
+from pgtrickle.capture.attached.log.following import LogFollowing
+from pgtrickle.capture.attached.log.server import describe_logged, drop_slot, log_state, slot_lag
+from pgtrickle.capture.attached.origin import Misfit, describe_origin, problem_with
+from pgtrickle.capture.attached.places import Place, Places, Resolve, not_followed
 from pgtrickle.capture.attached.receiving import Followed
 from pgtrickle.capture.attached.tables import (
     aliases_of,
@@ -21,6 +22,7 @@ from pgtrickle.capture.attached.tables import (
     attached_tables,
     read_aliases,
 )
+from pgtrickle.capture.wal.slot import START, Lsn, SlotState
 from pgtrickle.model.attached import AttachedDatabase, AttachedTable
 from pgtrickle.model.databases import DeclaredOrigin
 from pgtrickle.model.errors import AttachedFailed, Busy, PgTrickleError
@@ -31,37 +33,16 @@ from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.postgres.locking import is_contention
 from pgtrickle.postgres.pool import Pool
 
-PATIENCE_SECONDS: Final = 30.0
-"""How long to wait for another thread that follows the same database."""
 ATTEMPTS: Final = 3
 """How often to start over because tables were altered meanwhile."""
-
+WAIT_SECONDS: Final = 15.0
+"""How long to leave it at decoding, if running transactions prevent a snapshot."""
 DESCRIBE_SECONDS: Final = 2.0
 """How often to look whether tables of an attached database were altered."""
 HEARTBEAT_SECONDS: Final = 3600.0
 """How often to follow a database in which nothing happens, so that it does not forget us."""
 LEFT_ALONE_SECONDS: Final = 3600.0
 """How long a table that differs from its origin is not tried again: its readers would be loaded twice."""
-
-Resolve = Callable[[str], str | None]
-"""Returns the address of a database in the configuration of the process."""
-
-
-@dataclass(slots=True)
-class _Place:
-    """A connection to an attached database, used by one thread at a time."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    connection: Connection | None = None
-    described_at: float = float("-inf")
-    followed_at: float = float("-inf")
-    dsn: str = field(default="", repr=False)
-
-    def close(self) -> None:
-        connection, self.connection = self.connection, None
-        if connection is not None:
-            with suppress(DatabaseError):
-                connection.close()
 
 
 class AttachedDatabases:
@@ -77,8 +58,7 @@ class AttachedDatabases:
         self._released: dict[int, float] = {}
         self.counters = Counters()
         """What was read here without the broker."""
-        self._lock = threading.Lock()
-        self._places: dict[str, _Place] = {}
+        self._places = Places(lambda reference: self.resolve(reference))
 
     def list(self) -> tuple[AttachedDatabase, ...]:
         """The databases that are attached now."""
@@ -100,9 +80,7 @@ class AttachedDatabases:
             tables = {alias: attached_tables(connection, alias) for alias in aliases}
         for alias, declared in tables.items():
             needed = [table for table in declared if table.relation in relations]
-            if not only_unfilled or any(
-                table.frontier is None or not set(table.wanted) <= set(table.followed) for table in needed
-            ):
+            if not only_unfilled or not all(table.is_complete for table in needed):
                 self.follow(databases[alias], is_newest=True)
         with self._pool.connection() as connection:
             for alias in aliases:
@@ -129,49 +107,84 @@ class AttachedDatabases:
 
         Without `is_newest`, the broker may give a snapshot that was taken up to some seconds before.
         """
-        with self._place(database) as place:
+        with self._places.using(database) as place:
             broker = None if is_newest else self.broker
             for attempt in range(ATTEMPTS):
                 try:
                     with self._pool.connection() as local:
-                        remote = self._connection(place, database)
-                        share = partial(broker.open, place.dsn, database) if broker is not None else None
-                        following = Following(
-                            database,
-                            local,
-                            remote,
-                            _label(local),
-                            compares,
-                            share,
-                            self._released,
-                            self.counters,
-                        )
-                        done = self._leave(following) if database.is_detached else following.follow()
+                        remote = self._places.connect(place, database)
+                        if database.is_decoded:
+                            done = self._decode(place, local, remote, database, compares, is_newest)
+                        else:
+                            share = partial(broker.open, place.dsn, database) if broker is not None else None
+                            following = Following(
+                                database,
+                                local,
+                                remote,
+                                _label(local),
+                                compares,
+                                share,
+                                self._released,
+                                self.counters,
+                            )
+                            done = self._leave(following) if database.is_detached else following.follow()
                         place.followed_at = time.monotonic()
                         return done
                 except Unshared:
                     # the broker is not there, or has not what we need: we read for ourselves
                     broker = None
-                    self._roll_back(place)
+                    place.roll_back()
                 except Misfit:
-                    self._roll_back(place)
+                    place.roll_back()
                     if attempt + 1 == ATTEMPTS:
                         raise Busy(
                             f"tables of {database.alias} are being altered", hint="try again in a moment"
                         ) from None
                 except DatabaseError as error:
                     if is_contention(error):
-                        self._roll_back(place)
+                        place.roll_back()
                         raise Busy(
                             f"another session follows or alters tables of {database.alias}",
                             hint="try again in a moment",
                         ) from error
                     place.close()
-                    raise _failed(database, (error.diag.message_primary or str(error)).strip()) from error
+                    raise not_followed(
+                        database, (error.diag.message_primary or str(error)).strip()
+                    ) from error
                 except PgTrickleError:
-                    self._roll_back(place)
+                    place.roll_back()
                     raise
         raise AssertionError
+
+    def _decode(
+        self,
+        place: Place,
+        local: Connection,
+        remote: Connection,
+        database: AttachedDatabase,
+        compares: bool,
+        is_newest: bool,
+    ) -> Followed:
+        """Follow a database by its log, or leave it."""
+        polled = START if place.state is None else place.state.end
+        may_read = compares or is_newest or time.monotonic() > place.waits_until
+        following = LogFollowing(
+            database, place.dsn, local, remote, compares, is_newest, may_read, self._released
+        )
+        if database.is_detached:
+            following.leave()
+            self._forget(local, database.alias)
+            return Followed()
+        try:
+            done = following.follow()
+        except AttachedFailed as error:
+            raise not_followed(database, error.message, error.hint) from error
+        place.looked, place.state = max(place.looked, polled), following.state or place.state
+        if following.waits is not None:
+            place.waits_until = time.monotonic() + WAIT_SECONDS
+            if is_newest or compares:
+                raise following.waits
+        return done
 
     def adopt_origins(self) -> int:
         """Follow origins in served databases, instead of comparing foreign tables; returns of how many."""
@@ -192,11 +205,7 @@ class AttachedDatabases:
             tables = attached_tables(local, database.alias)
         if database.is_detached or any(
             (table.relation is None and table.last_error is None)
-            or (
-                table.is_read
-                and table.last_error is None
-                and (table.frontier is None or not set(table.wanted) <= set(table.followed))
-            )
+            or (table.is_read and table.last_error is None and not table.is_complete)
             or (not table.is_read and table.is_followed)
             for table in tables
         ):
@@ -206,36 +215,79 @@ class AttachedDatabases:
             if self.broker is not None:
                 self.broker.leave(database.reader)
             return False
-        with self._lock:
-            place = self._places.setdefault(database.alias, _Place())
+        place = self._places.find(database)
         if time.monotonic() - place.followed_at > HEARTBEAT_SECONDS:
             # a sign of life, for a table that nobody writes to; and for the first time
             return True
+        if database.is_decoded:
+            return self._log_has_news(database, tables)
         known = [table.frontier for table in seen.values() if table.frontier is not None]
         oldest = min(known, key=lambda frontier: frontier.xmin) if known else Frontier(3, 3)
-        with self._place(database) as place:
+        with self._places.using(database) as place:
             try:
-                remote = self._connection(place, database)
+                remote = self._places.connect(place, database)
                 row = remote.execute(
                     "select pgtrickle_internal.touched_origins(%s::oid[], %s::pg_snapshot),"
                     " pgtrickle_internal.installation()",
                     (list(seen), str(oldest)),
                 ).fetchone()
-                is_altered = self._is_altered(place, remote, tables)
+                is_altered = self._is_altered(place, remote, database, tables)
                 remote.rollback()
             except DatabaseError as error:
                 place.close()
-                raise _failed(database, (error.diag.message_primary or str(error)).strip()) from error
+                raise not_followed(database, (error.diag.message_primary or str(error)).strip()) from error
         is_elsewhere = row is not None and row[1].split(" ")[2] != database.place
         return is_altered or is_elsewhere or bool(row and row[0])
 
-    def _is_altered(self, place: _Place, remote: Connection, tables: Sequence[AttachedTable]) -> bool:
+    def _log_has_news(self, database: AttachedDatabase, tables: Sequence[AttachedTable]) -> bool:
+        """Whether the log of a database has grown, or there is something wrong with it."""
+        stored = None if database.position is None else Lsn.parse(database.position)
+        with self._places.using(database) as place:
+            try:
+                remote = self._places.connect(place, database)
+                place.state = log_state(remote, database, stored)
+                is_altered = self._is_altered(place, remote, database, tables)
+                remote.rollback()
+            except DatabaseError as error:
+                place.close()
+                raise not_followed(database, (error.diag.message_primary or str(error)).strip()) from error
+            if not any(table.is_read and table.last_error is None for table in tables):
+                return is_altered
+            return is_altered or place.state.gap is not None or place.state.end > place.looked
+
+    def slot_state(self, database: AttachedDatabase) -> SlotState | None:
+        """How much log our slot in a database holds back, as of the last poll; None if there is none."""
+        state = self._places.find(database).state
+        if state is None or not state.has_slot or database.position is None:
+            return None
+        return slot_lag(state, Lsn.parse(database.position))
+
+    def give_up_slot(self, database: AttachedDatabase) -> None:
+        """Drop our slot in a database, so that it need not keep its log. Its tables are compared later."""
+        with self._places.using(database) as place:
+            drop_slot(self._places.connect(place, database), database)
+            place.state = None
+
+    def _is_altered(
+        self,
+        place: Place,
+        remote: Connection,
+        database: AttachedDatabase,
+        tables: Sequence[AttachedTable],
+    ) -> bool:
         """Whether a table has another definition than we know, or can be read again; asks now and then."""
         if time.monotonic() - place.described_at < DESCRIBE_SECONDS:
             return False
         place.described_at = time.monotonic()
+        described = describe_logged(remote, tables).definitions if database.is_decoded else {}
+
+        def describe(table: AttachedTable) -> dict[str, Any] | None:
+            if database.is_decoded:
+                return with_obstacle(described.get(table.id), table)
+            return describe_origin(remote, table)
+
         for table in tables:
-            found = describe_origin(remote, table) if table.is_read else table.definition
+            found = describe(table) if table.is_read else table.definition
             is_better = table.last_error is not None and table.is_read and problem_with(found) is None
             if is_better or (table.last_error is None and found != table.definition):
                 return True
@@ -243,10 +295,7 @@ class AttachedDatabases:
 
     def close(self) -> None:
         """Close all connections."""
-        with self._lock:
-            places, self._places = list(self._places.values()), {}
-        for place in places:
-            place.close()
+        self._places.close()
 
     def _left_alone(self) -> set[int]:
         """The tables that were found to differ from their origin within the last hour."""
@@ -258,57 +307,19 @@ class AttachedDatabases:
         reader, alias = following.database.reader, following.database.alias
         following.remote.execute("select pgtrickle_internal.leave_origins(%s, '{}')", (reader,))
         following.remote.commit()
-        following.local.execute(
-            "delete from pgtrickle.pgt_attached_databases where alias = %s and is_detached", (alias,)
-        )
-        following.local.commit()
+        self._forget(following.local, alias)
         if self.broker is not None:
             self.broker.leave(reader)
         return Followed()
 
-    @contextmanager
-    def _place(self, database: AttachedDatabase) -> Iterator[_Place]:
-        with self._lock:
-            place = self._places.setdefault(database.alias, _Place())
-        if not place.lock.acquire(timeout=PATIENCE_SECONDS):
-            raise Busy(f"the attached database {database.alias} does not answer", hint="try again")
-        try:
-            yield place
-        finally:
-            place.lock.release()
-
-    def _connection(self, place: _Place, database: AttachedDatabase) -> Connection:
-        dsn = self.resolve(database.reference)
-        if dsn is None:
-            raise AttachedFailed(
-                f"the attached database {database.alias} cannot be reached: this process knows no database"
-                f" {database.reference}",
-                hint="add it to the configuration of the sidecar, under that name",
-            )
-        if place.connection is None or place.connection.closed or place.dsn != dsn:
-            place.close()
-            try:
-                place.connection, place.dsn = connect_to_origin(dsn, "pgtrickle follow"), dsn
-            except PgTrickleError as error:
-                raise _failed(database, error.message) from error
-        return place.connection
-
-    def _roll_back(self, place: _Place) -> None:
-        if place.connection is not None:
-            try:
-                place.connection.rollback()
-            except DatabaseError:
-                place.close()
+    def _forget(self, local: Connection, alias: str) -> None:
+        local.execute(
+            "delete from pgtrickle.pgt_attached_databases where alias = %s and is_detached", (alias,)
+        )
+        local.commit()
 
 
 def _label(local: Connection) -> str:
     row = local.execute("select current_database()").fetchone()
     assert row is not None
     return str(row[0])
-
-
-def _failed(database: AttachedDatabase, message: str) -> AttachedFailed:
-    return AttachedFailed(
-        f"the attached database {database.alias} cannot be followed: {message}",
-        hint="stream tables that read it stay as they are, and are refreshed when it can be reached again",
-    )

@@ -19,6 +19,8 @@ from pgtrickle.postgres.copy_across import copy_across
 from pgtrickle.postgres.locking import ACCESS_SHARE, lock_tables
 
 UNDEFINED_TABLE: Final = "42P01"
+_NO_SHAPE: Final = frozenset({"version", "gap", "identity", "is_full", "obstacle", "remedy"})
+"""What a definition says about the capture of a table."""
 SAME_TEXTS: Final = "set local lc_monetary = 'C'"
 """Values travel as text, and the text of money depends on this setting. Our connections pin all others."""
 
@@ -55,7 +57,7 @@ def shape_of(definition: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """What a stand-in is made from: the definition without what only tells whether rows may have changed."""
     if definition is None:
         return None
-    return {key: value for key, value in definition.items() if key not in ("version", "gap")}
+    return {key: value for key, value in definition.items() if key not in _NO_SHAPE}
 
 
 def problem_with(found: Mapping[str, Any] | None) -> str | None:
@@ -68,6 +70,9 @@ def problem_with(found: Mapping[str, Any] | None) -> str | None:
         return "the role of the sidecar may not read it there"
     if found["is_filtered"]:
         return "row-level security would hide rows from the role of the sidecar there"
+    if found.get("obstacle") is not None:
+        remedy = "" if found["remedy"] is None else f"; run there: {found['remedy']}"
+        return f"its changes cannot be decoded: {found['obstacle']}{remedy}"
     return None
 
 
@@ -152,17 +157,7 @@ class Origin:
 
     def copy_rows(self, table: AttachedTable, local: Connection, rows: sql.Identifier) -> None:
         """Copy all rows; without columns, only their number."""
-        if not table.wanted:
-            counted = sql.SQL("select count(*) from {}").format(sql.Identifier(table.schema, table.name))
-            row = self.remote.execute(counted).fetchone()
-            assert row is not None
-            local.execute(
-                sql.SQL("insert into {} select from generate_series(1, {})").format(rows, sql.Literal(row[0]))
-            )
-            return
-        listed = sql.SQL(", ").join(map(sql.Identifier, table.wanted))
-        query = sql.SQL("select {} from {}").format(listed, sql.Identifier(table.schema, table.name))
-        copy_across(self.remote, query, {}, local, rows, table.wanted)
+        copy_rows(self.remote, table, local, rows)
 
     def _relation(self, table: AttachedTable) -> RelationId:
         assert table.definition is not None
@@ -172,3 +167,17 @@ class Origin:
         assert table.definition is not None
         number = next(c["number"] for c in table.definition["columns"] if c["name"] == name)
         return sql.Identifier(f"c{number}")
+
+
+def copy_rows(remote: Connection, table: AttachedTable, local: Connection, rows: sql.Identifier) -> None:
+    """Copy all rows of a table in the present snapshot; without columns, only their number."""
+    origin = sql.Identifier(table.schema, table.name)
+    if not table.wanted:
+        row = remote.execute(sql.SQL("select count(*) from {}").format(origin)).fetchone()
+        assert row is not None
+        local.execute(
+            sql.SQL("insert into {} select from generate_series(1, {})").format(rows, sql.Literal(row[0]))
+        )
+        return
+    listed = sql.SQL(", ").join(map(sql.Identifier, table.wanted))
+    copy_across(remote, sql.SQL("select {} from {}").format(listed, origin), {}, local, rows, table.wanted)

@@ -18,7 +18,7 @@ from pgtrickle.model.frontier import Frontier
 from pgtrickle.postgres.connection import Connection, DatabaseError, sql
 from pgtrickle.postgres.locking import is_contention
 
-_OF_THE_TABLE: Final = ("22", "42")
+OF_THE_TABLE: Final = ("22", "42")
 """Classes of SQLSTATEs that are about the values or the definition of one table: the others go on."""
 Share = Callable[[Sequence[AttachedTable]], SharedOrigin]
 """Gives the windows that the broker has read."""
@@ -26,11 +26,15 @@ Share = Callable[[Sequence[AttachedTable]], SharedOrigin]
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What following an attached database did: how many change rows came, and how many windows were read."""
+    """What following an attached database did: how many change rows came, and how many windows were read.
+
+    `has_more` if it ended before the end of the log.
+    """
 
     changes: int = 0
     windows: int = 0
     snapshot: Frontier | None = None
+    has_more: bool = False
 
 
 @contextmanager
@@ -86,11 +90,11 @@ class Receiving:
             try:
                 with self.local.transaction(), _savepoint(origin):
                     came, read = self._receive_table(origin, table)
-                    if self.compares and read and self._receive_all(origin, table):
+                    if self.compares and read and self._read_all(origin, table):
                         differing.append(f"{self.database.alias}.{table.schema}.{table.name}")
-                        self._reload_readers(table)
+                        reload_readers(self.local, table)
             except DatabaseError as error:
-                if (error.sqlstate or "")[:2] not in _OF_THE_TABLE:
+                if (error.sqlstate or "")[:2] not in OF_THE_TABLE:
                     raise
                 note_error(self.local, table, (error.diag.message_primary or str(error)).strip())
             else:
@@ -116,7 +120,7 @@ class Receiving:
             window = self._receive_window(origin, table)
             if window is not None:
                 return window, 1
-        return self._receive_all(origin, table), 0
+        return self._read_all(origin, table), 0
 
     def _receive_window(self, origin: Origin | SharedOrigin, table: AttachedTable) -> int | None:
         """Apply the window of a table; None if all rows have to be read."""
@@ -151,37 +155,14 @@ class Receiving:
                 ).fetchone()
         except DatabaseError as error:
             if error.sqlstate == Diverged.sqlstate:
-                self._reload_readers(table)
+                reload_readers(self.local, table)
                 return None
             raise
         assert found is not None
         return int(found[0])
 
-    def _reload_readers(self, table: AttachedTable) -> None:
-        """A copy had other rows than it should: nobody knows which of them its readers have seen."""
-        self.local.execute(
-            "update pgtrickle.pgt_stream_tables s set needs_reinit = true, reinit_reason = %s"
-            " from pgtrickle.pgt_dependencies d where d.pgt_id = s.pgt_id and d.source_relid = %s",
-            ("a copy of what it reads did not equal the table in the other database", table.relation),
-        )
-
-    def _receive_all(self, origin: Origin | SharedOrigin, table: AttachedTable) -> int:
-        """Read all rows of a table, and make the copy equal to them."""
-        assert table.relation is not None
-        rows = f"rows_{table.relation}"
-        self.local.execute(
-            sql.SQL("create temporary table {} on commit drop as select * from {} with no data").format(
-                sql.Identifier(rows), sql.Identifier("pgtrickle_state", f"copy_of_{table.relation}")
-            )
-        )
-        origin.copy_rows(table, self.local, sql.Identifier("pg_temp", rows))
-        self.local.execute(sql.SQL("analyze {}").format(sql.Identifier("pg_temp", rows)))
-        found = self.local.execute(
-            "select pgtrickle_internal.receive_all(%s), pgtrickle_internal.index_attached(%s, %s::jsonb)",
-            (table.relation, table.relation, json.dumps((table.definition or {})["indexes"])),
-        ).fetchone()
-        assert found is not None
-        return int(found[0])
+    def _read_all(self, origin: Origin | SharedOrigin, table: AttachedTable) -> int:
+        return receive_all(self.local, table, lambda rows: origin.copy_rows(table, self.local, rows))
 
     def _note(self, origin: Origin | SharedOrigin, tables: Sequence[AttachedTable]) -> None:
         self.local.execute(
@@ -214,3 +195,31 @@ class Receiving:
             ),
         )
         self.remote.commit()
+
+
+def receive_all(local: Connection, table: AttachedTable, copy_into: Callable[[sql.Identifier], None]) -> int:
+    """Read all rows of a table, and make the copy equal to them; returns how many were different."""
+    assert table.relation is not None
+    rows = f"rows_{table.relation}"
+    local.execute(
+        sql.SQL("create temporary table {} on commit drop as select * from {} with no data").format(
+            sql.Identifier(rows), sql.Identifier("pgtrickle_state", f"copy_of_{table.relation}")
+        )
+    )
+    copy_into(sql.Identifier("pg_temp", rows))
+    local.execute(sql.SQL("analyze {}").format(sql.Identifier("pg_temp", rows)))
+    found = local.execute(
+        "select pgtrickle_internal.receive_all(%s), pgtrickle_internal.index_attached(%s, %s::jsonb)",
+        (table.relation, table.relation, json.dumps((table.definition or {})["indexes"])),
+    ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def reload_readers(local: Connection, table: AttachedTable) -> None:
+    """A copy had other rows than it should: nobody knows which of them its readers have seen."""
+    local.execute(
+        "update pgtrickle.pgt_stream_tables s set needs_reinit = true, reinit_reason = %s"
+        " from pgtrickle.pgt_dependencies d where d.pgt_id = s.pgt_id and d.source_relid = %s",
+        ("a copy of what it reads did not equal the table in the other database", table.relation),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,20 +23,24 @@ def note_error(local: Connection, table: AttachedTable, message: str | None) -> 
     """Record why a table cannot be followed, or that it can be again."""
     # the copy is compared again when it can be followed again
     local.execute(
-        "update pgtrickle.pgt_attached_tables set last_error = %s, frontier = null where table_id = %s"
-        " and last_error is distinct from %s",
+        "update pgtrickle.pgt_attached_tables set last_error = %s, frontier = null, position = null"
+        " where table_id = %s and last_error is distinct from %s",
         (message, table.id, message),
     )
 
 
 @dataclass(slots=True)
 class StandIns:
-    """The stand-ins of one attached database. `released` notes tables that differ from their origin."""
+    """The stand-ins of one attached database. `released` notes tables that differ from their origin.
+
+    `describe` finds the definition of a table.
+    """
 
     database: AttachedDatabase
     local: Connection
     remote: Connection
     released: dict[int, float] = field(default_factory=dict)
+    describe: Callable[[Connection, AttachedTable], dict[str, Any] | None] = describe_origin
 
     def fit_all(self) -> None:
         """Create the stand-ins that are missing, and fit those whose origin was altered."""
@@ -46,7 +51,7 @@ class StandIns:
         self.remote.rollback()
 
     def _fit(self, table: AttachedTable) -> None:
-        found = describe_origin(self.remote, table)
+        found = self.describe(self.remote, table)
         problem = problem_with(found) or self._missing_type(found)
         if not table.is_stand_in and table.relation is not None:
             problem = problem or self._unlike(table.relation, found)
@@ -77,7 +82,7 @@ class StandIns:
         else:
             self.local.execute(
                 "update pgtrickle.pgt_attached_tables set definition = %s::jsonb, frontier = null,"
-                " last_error = null where table_id = %s",
+                " position = null, last_error = null where table_id = %s",
                 (text, table.id),
             )
             # the copy holds the key of its origin, too
@@ -91,7 +96,7 @@ class StandIns:
         """A table has the same columns and keys, but its rows may have changed without a trace."""
         self.local.execute(
             "update pgtrickle.pgt_attached_tables set definition = %s::jsonb, frontier = null,"
-            " last_error = null where table_id = %s",
+            " position = null, last_error = null where table_id = %s",
             (json.dumps(found), table.id),
         )
 

@@ -16,7 +16,7 @@ from pgtrickle.postgres.statements import load
 def attached_databases(connection: Connection) -> tuple[AttachedDatabase, ...]:
     """The attached databases, and those that are being detached."""
     result = connection.execute(
-        "select alias, reference, reader::text, place, is_detached"
+        "select alias, reference, reader::text, place, is_detached, cdc_mode, position::text"
         " from pgtrickle.pgt_attached_databases order by alias"
     )
     return rows_as(AttachedDatabase, result)
@@ -65,6 +65,7 @@ def _attached_table(
     definition: dict[str, Any] | None,
     followed: list[str],
     frontier: str | None,
+    position: str | None,
     last_error: str | None,
 ) -> AttachedTable:
     return AttachedTable(
@@ -78,5 +79,6 @@ def _attached_table(
         definition,
         tuple(followed),
         None if frontier is None else Frontier.parse(frontier),
+        position,
         last_error,
     )

@@ -8,7 +8,8 @@ select t.table_id as number, t.origin_schema::text as schema, t.origin_name::tex
     ) as wanted,
     t.definition, t.followed_columns::text[] as followed,
     -- a copy that was dropped and created again has no rows
-    case when s.source_relid is null or s.filled_at is not null then t.frontier::text end as frontier, t.last_error
+    case when s.source_relid is null or s.filled_at is not null then t.frontier::text end as frontier,
+    case when s.source_relid is null or s.filled_at is not null then t.position::text end as position, t.last_error
 from pgtrickle.pgt_attached_tables t
 left join pgtrickle.pgt_sources s on s.source_relid = t.source_relid and exists (
     select from pgtrickle.pgt_dependencies d where d.source_relid = t.source_relid and d.source_type = 'attached_table')

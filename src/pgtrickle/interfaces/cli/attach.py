@@ -7,7 +7,7 @@ from typing import Annotated
 
 from rich.console import RenderableType
 from rich.text import Text
-from typer import Argument
+from typer import Argument, Option
 
 from pgtrickle.commands import attached as command
 from pgtrickle.interfaces.cli import formatting
@@ -26,20 +26,30 @@ Reference = Annotated[
         help="The name of the database in the configuration of the sidecar.",
     ),
 ]
+CdcMode = Annotated[
+    str,
+    Option(
+        "--cdc-mode",
+        metavar="MODE",
+        help="How its changes are captured: trigger, or wal. With wal, nothing is installed there.",
+    ),
+]
 Schema = Annotated[
     str, Argument(show_default=False, metavar="SCHEMA", help="The schema of the table in that database.")
 ]
 Table = Annotated[str, Argument(show_default=False, metavar="TABLE", help="The name of the table there.")]
 
 
-def attach(alias: Alias, reference: Reference, dsn: Dsn = "", json: Json = False) -> None:
+def attach(
+    alias: Alias, reference: Reference, cdc_mode: CdcMode = "trigger", dsn: Dsn = "", json: Json = False
+) -> None:
     """Attach another database by an alias.
 
-    Queries then name its tables as alias.schema.table. The sidecar must serve both databases.
+    Queries then name its tables as alias.schema.table. The sidecar must know its address.
     """
-    command.attach(dsn, alias, reference)
+    command.attach(dsn, alias, reference, cdc_mode)
     if json:
-        print_json({"alias": alias, "reference": reference, "is_attached": True})
+        print_json({"alias": alias, "reference": reference, "cdc_mode": cdc_mode, "is_attached": True})
         return
     say([f"Queries can read tables of {reference} as {alias}.schema.table."])
 
@@ -78,12 +88,13 @@ def attached(dsn: Dsn = "", json: Json = False) -> None:
 def _screen(found: Sequence[command.AttachedDatabaseStatus]) -> RenderableType:
     if not found:
         return Text("No attached databases. Attach one: pgtrickle attach ALIAS REFERENCE")
-    screen = FittingTable("alias", "database", "tables", "followed until", "problem")
+    screen = FittingTable("alias", "database", "capture", "tables", "followed until", "problem")
     for one in found:
         since = "" if one.failing_since is None else f"since {formatting.moment(one.failing_since)}"
         screen.add_row(
             Text(one.alias),
             Text(one.reference),
+            Text(one.cdc_mode),
             Text(str(one.tables)),
             Text("" if one.followed_at is None else formatting.moment(one.followed_at)),
             Text(one.last_error or since),

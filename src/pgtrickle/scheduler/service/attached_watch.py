@@ -13,6 +13,7 @@ from pgtrickle.model.attached import AttachedDatabase
 from pgtrickle.model.errors import Busy, Diverged, PgTrickleError
 from pgtrickle.postgres.connection import DatabaseError
 from pgtrickle.scheduler.service.dispatcher import Dispatcher
+from pgtrickle.scheduler.service.slot_alerts import SlotEpisode, SlotLimits
 from pgtrickle.scheduler.service.unit_refresh import database_event
 
 LIST_SECONDS: Final = 1.0
@@ -30,6 +31,7 @@ class AttachedWatch:
     """Follows all attached databases while the dispatcher lives."""
 
     dispatcher: Dispatcher
+    limits: SlotLimits = field(default_factory=SlotLimits)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _following: dict[str, threading.Thread] = field(default_factory=dict)
@@ -72,15 +74,19 @@ class AttachedWatch:
 
     def _follow(self, alias: str) -> None:
         pause, told = POLL_SECONDS, ""
+        alerts = SlotEpisode(self.limits)
         while not self._stop.wait(pause):
             database = self._find(alias)
             if database is None:
                 return
             try:
                 if self.dispatcher.engine.attached.has_news(database):
-                    self.dispatcher.engine.attached.follow(database)
-                    # what has come is a change of a source
-                    self.dispatcher.wake.set()
+                    done = self.dispatcher.engine.attached.follow(database)
+                    if done.changes or not database.is_decoded:
+                        # what has come is a change of a source
+                        self.dispatcher.wake.set()
+                if database.is_decoded:
+                    self._check_slot(database, alerts)
                 if told:
                     self._note(alias, None)
                 pause, told = POLL_SECONDS, ""
@@ -92,6 +98,16 @@ class AttachedWatch:
                     told = message
                     self._note(alias, error)
                 pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _check_slot(self, database: AttachedDatabase, alerts: SlotEpisode) -> None:
+        """Warn if our slot there holds back much log; give it up if that is too much."""
+        attached = self.dispatcher.engine.attached
+        state = attached.slot_state(database)
+        if state is not None and alerts.is_notable(state):
+            with self.dispatcher.engine.connection() as connection:
+                if alerts.check(connection, state, alias=database.alias):
+                    attached.give_up_slot(database)
+                connection.commit()
 
     def _find(self, alias: str) -> AttachedDatabase | None:
         with suppress(DatabaseError, PgTrickleError):

@@ -121,7 +121,7 @@ begin
                 from jsonb_array_elements_text(part.key) with ordinality as k(name, position)));
     end loop;
     update pgtrickle.pgt_attached_tables t
-    set definition = fit_stand_in.definition, frontier = null, last_error = null where t.table_id = id;
+    set definition = fit_stand_in.definition, frontier = null, position = null, last_error = null where t.table_id = id;
     return relation_id;
 end
 $$;

@@ -18,7 +18,7 @@ end
 $$;
 
 -- attach_database: make a database of the sidecar's configuration known by an alias. Safe to run again.
-create or replace function pgtrickle.attach_database(alias text, reference text) returns void
+create or replace function pgtrickle.attach_database(alias text, reference text, cdc_mode text default 'trigger') returns void
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -33,6 +33,10 @@ begin
     elsif coalesce(btrim(reference), '') = '' then
         raise exception 'the reference is empty' using errcode = 'invalid_parameter_value',
             hint = 'Give the name of a database in the configuration of the sidecar.';
+    elsif cdc_mode is null or cdc_mode not in ('trigger', 'wal') then
+        raise exception '%', format('cdc_mode cannot be %s', coalesce(quote_literal(cdc_mode), 'null')) using
+            errcode = 'invalid_parameter_value',
+            hint = 'It is trigger, or wal: then nothing is installed in the other database.';
     elsif exists (select from pgtrickle.pgt_attached_databases d
         where d.alias = attach_database.alias and d.reference <> attach_database.reference and not d.is_detached)
     then
@@ -40,19 +44,28 @@ begin
             select d.reference from pgtrickle.pgt_attached_databases d where d.alias = attach_database.alias)) using
             errcode = 'duplicate_object', hint = format('To attach another database, detach it first: '
                 'select pgtrickle.detach_database(%L).', alias);
+    elsif exists (select from pgtrickle.pgt_attached_databases d
+        where d.alias = attach_database.alias and d.cdc_mode <> attach_database.cdc_mode and not d.is_detached)
+    then
+        raise exception '%', format('%s is attached already, with the cdc_mode %s', alias, (
+            select d.cdc_mode from pgtrickle.pgt_attached_databases d where d.alias = attach_database.alias)) using
+            errcode = 'duplicate_object', hint = format('To attach it in another way, detach it first: '
+                'select pgtrickle.detach_database(%L).', alias);
     elsif exists (select from pgtrickle.pgt_attached_databases d where d.alias = attach_database.alias and d.is_detached) then
         raise exception '%', format('%s is being detached', alias) using errcode = 'lock_not_available',
             hint = 'The sidecar has to tell the other database first. Try again, or choose another alias.';
     end if;
-    insert into pgtrickle.pgt_attached_databases (alias, reference) values (attach_database.alias, attach_database.reference)
+    insert into pgtrickle.pgt_attached_databases (alias, reference, cdc_mode)
+    values (attach_database.alias, attach_database.reference, attach_database.cdc_mode)
     on conflict do nothing;
 end
 $$;
-comment on function pgtrickle.attach_database(text, text) is
+comment on function pgtrickle.attach_database(text, text, text) is
     E'Make another database known by an alias, so that queries of stream tables can read its tables. Call it with SELECT. '
     'You must be able to act as the owner of pgtrickle.\n'
     '\nalias: What to call it here: at most 40 lower-case letters, digits and underscores.'
-    '\nreference: Its name in the configuration of the sidecar, which has its address and credentials.';
+    '\nreference: Its name in the configuration of the sidecar, which has its address and credentials.'
+    '\ncdc_mode: How its changes are captured: trigger, or wal. With wal they are decoded from its log, and nothing is installed there.';
 
 -- detach_database: forget an attached database. Refused while a stream table reads one of its tables.
 create or replace function pgtrickle.detach_database(alias text) returns void
@@ -205,7 +218,7 @@ create or replace view pgtrickle.attached_databases as
 select d.alias, d.reference, d.attached_by, d.attached_at, d.is_detached,
     case when t.failing > 0 or d.failing_since is not null then d.failing_since end as failing_since,
     case when pg_has_role(pgtrickle.sidecar_role(), 'USAGE') then d.last_error end as last_error,
-    t.tables, t.frontier, t.followed_at
+    t.tables, t.frontier, t.followed_at, d.cdc_mode, d.position
 from pgtrickle.pgt_attached_databases d
 cross join lateral (
     select count(*) as tables, count(*) filter (where t.last_error is not null) as failing,
@@ -224,14 +237,17 @@ comment on column pgtrickle.attached_databases.is_detached is 'Whether it is bei
 comment on column pgtrickle.attached_databases.failing_since is 'Since when it cannot be followed; null if it can.';
 comment on column pgtrickle.attached_databases.last_error is 'Why it cannot be followed. Only the owner of pgtrickle sees this.';
 comment on column pgtrickle.attached_databases.tables is 'How many of its tables were declared.';
-comment on column pgtrickle.attached_databases.frontier is 'The snapshot of it up to which it was followed last.';
-comment on column pgtrickle.attached_databases.followed_at is 'When that snapshot was taken there.';
+comment on column pgtrickle.attached_databases.frontier is 'The snapshot of it up to which it was followed last; null with the cdc_mode wal.';
+comment on column pgtrickle.attached_databases.followed_at is 'When that was the present there.';
+comment on column pgtrickle.attached_databases.cdc_mode is 'How its changes are captured: trigger, or wal.';
+comment on column pgtrickle.attached_databases.position is 'With the cdc_mode wal: the position in its log up to which it was followed.';
 
 create or replace view pgtrickle.attached_tables as
 select t.alias, t.origin_schema, t.origin_name, pgtrickle_internal.printed(t.source_relid) as stand_in,
     t.followed_columns, t.frontier, t.followed_at,
     case when pg_has_role(pgtrickle.sidecar_role(), 'USAGE') then t.last_error end as last_error,
-    (select count(distinct p.pgt_id) from pgtrickle.pgt_dependencies p where p.source_relid = t.source_relid) as readers
+    (select count(distinct p.pgt_id) from pgtrickle.pgt_dependencies p where p.source_relid = t.source_relid) as readers,
+    t.position
 from pgtrickle.pgt_attached_tables t;
 comment on view pgtrickle.attached_tables is
     'The tables of attached databases that were declared: the stand-in that queries read, the columns that are copied, and '
@@ -241,21 +257,23 @@ comment on column pgtrickle.attached_tables.origin_schema is 'The schema of the 
 comment on column pgtrickle.attached_tables.origin_name is 'Its name there.';
 comment on column pgtrickle.attached_tables.stand_in is 'The table that queries read; null until the sidecar has created it.';
 comment on column pgtrickle.attached_tables.followed_columns is 'The columns of the copy.';
-comment on column pgtrickle.attached_tables.frontier is 'The snapshot of the attached database that the copy shows; null if it has to be compared.';
-comment on column pgtrickle.attached_tables.followed_at is 'When that snapshot was taken there.';
+comment on column pgtrickle.attached_tables.frontier is 'The snapshot of the attached database that the copy shows; null if it has to be compared, and with the cdc_mode wal.';
+comment on column pgtrickle.attached_tables.followed_at is 'When that was the present there.';
 comment on column pgtrickle.attached_tables.last_error is 'Why it cannot be followed. Only the owner of pgtrickle sees this.';
 comment on column pgtrickle.attached_tables.readers is 'How many stream tables read it.';
+comment on column pgtrickle.attached_tables.position is 'With the cdc_mode wal: the position in the log that the copy shows. Every transaction that committed before it is in the copy, and no other. Null if the copy has to be compared.';
 
 create or replace view pgtrickle.attached_frontiers as
-select pgtrickle_internal.shown_name(f.pgt_id) as name, f.alias, f.frontier, f.followed_at
+select pgtrickle_internal.shown_name(f.pgt_id) as name, f.alias, f.frontier, f.followed_at, f.position
 from pgtrickle.pgt_attached_frontiers f;
 comment on view pgtrickle.attached_frontiers is
-    'For each stream table that reads other databases: the snapshot of each of them that it shows. It equals its query '
-    'over the tables as they were in these snapshots. Everyone may read it.';
+    'For each stream table that reads other databases: the snapshot of each of them that it shows, or with the cdc_mode wal '
+    'the position in its log. It equals its query over the tables as they were then. Everyone may read it.';
 comment on column pgtrickle.attached_frontiers.name is 'The stream table.';
 comment on column pgtrickle.attached_frontiers.alias is 'The attached database.';
-comment on column pgtrickle.attached_frontiers.frontier is 'The snapshot of the attached database that the stream table shows.';
-comment on column pgtrickle.attached_frontiers.followed_at is 'When that snapshot was taken there.';
+comment on column pgtrickle.attached_frontiers.frontier is 'The snapshot of the attached database that the stream table shows; null with the cdc_mode wal.';
+comment on column pgtrickle.attached_frontiers.followed_at is 'When that was the present there.';
+comment on column pgtrickle.attached_frontiers.position is 'With the cdc_mode wal: the position in the log of its server that the stream table shows. It includes every transaction that committed before it, and no other.';
 
 create or replace view pgtrickle.broker_entries as
 select pgtrickle_internal.printed(e.source_relid) as source, e.readers, e.pending_rows, e.last_updated_tick, e.updated_at,

@@ -1,0 +1,1 @@
+"""Follows tables of another database by decoding its log, without installing anything there."""
