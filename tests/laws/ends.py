@@ -25,13 +25,14 @@ from pgtrickle.plan.operators import (
     SetKind,
     SetOperation,
     Single,
+    Threshold,
     UnionAll,
 )
 from pgtrickle.plan.reads import Input, Role
 from tests.laws.expressions import Named, is_true, value
 from tests.laws.groups import MoreThanOneRow
 from tests.laws.reading import Table
-from tests.laws.rows import Row, matcher, naming, padding, positions
+from tests.laws.rows import Row, crossing, matcher, naming, padding, positions
 from tests.laws.zsets import ZSet
 from tests.laws.zsets import folded as net
 
@@ -146,6 +147,12 @@ def _mark(op: Mark, left: Rows, right: Rows) -> Rows:
     return found
 
 
+def _threshold(op: Threshold, left: Rows, right: Rows) -> Rows:
+    is_kept = crossing(op)
+    pairs = [(a, (v[0] * w[0], v[1] * w[1])) for a, v in left for b, w in right if is_kept(a, b)]
+    return [(row, w) for row, w in pairs if w != (0, 0)]
+
+
 def _aggregate(op: Aggregate, rows: Rows) -> Rows:
     source = _folded(rows) if any(call.function not in {"count", "sum"} for call in op.calls) else rows
     groups: dict[Row, list[tuple[Named, Ends]]] = defaultdict(list)
@@ -222,5 +229,6 @@ LOWERINGS: Mapping[type[Operator], Callable[..., Rows]] = {
     Project: _project,
     SetOperation: _set_operation,
     Single: _single,
+    Threshold: _threshold,
     UnionAll: _union_all,
 }

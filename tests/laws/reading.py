@@ -14,7 +14,7 @@ from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.reads import Lookup, Part, Read, ReadKind, Version
 from pgtrickle.plan.rules.bound import relation_name
 from tests.laws.expressions import Named, meaning
-from tests.laws.rows import Row
+from tests.laws.rows import SIGNS, Row
 from tests.laws.zsets import Bags, World, ZSet, folded, minus, over_leaves
 
 Queries = dict[str, Operator]
@@ -183,6 +183,7 @@ class Reader:
         used = [lookup for lookup in lookups if self._has_keys(lookup)]
         if any(self._is_lost(lookup) for lookup in used):
             is_asked = asks and len(used) == 1 and used[0] not in self.marked and not used[0].is_null_safe
+            is_asked = is_asked and used[0].comparison is None
             return self._condition(used[0]) if is_asked else _always
         found = [self._condition(lookup) for lookup in used]
         if _always in found:
@@ -197,6 +198,8 @@ class Reader:
 
     def _condition(self, lookup: Lookup) -> Condition:
         """Columns are restricted one by one: a superset of the keys is enough."""
+        if lookup.comparison is not None:
+            return self._between(lookup, lookup.comparison)
         parts: list[Condition] = []
         for position, text in enumerate(lookup.columns):
             held = [self.tables[p.read].keys((p.fields[position],)) for p in lookup.providers]
@@ -204,6 +207,20 @@ class Reader:
             if len(keys) <= self.many:
                 parts.append(_among(text, keys if lookup.is_null_safe else keys - {None}))
         return (lambda row: all(part(row) for part in parts)) if parts else _always
+
+    def _between(self, lookup: Lookup, comparison: str) -> Condition:
+        """What is between the bounds, or on the kept side of one where another is null."""
+        (text,) = lookup.columns
+        place = meaning(text)
+        bounds = {key for p in lookup.providers for (key,) in self.tables[p.read].keys(p.fields)}
+        known = bounds - {None}
+        if not known:
+            return _never
+        least, greatest = min(known), max(known)
+        if None in bounds:
+            bound = least if comparison.startswith(">") else greatest
+            return lambda row: place(row) is not None and SIGNS[comparison](place(row), bound)
+        return lambda row: place(row) is not None and least <= place(row) <= greatest
 
 
 def _always(row: Named) -> bool:

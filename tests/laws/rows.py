@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from pgtrickle.model.source import Source
-from pgtrickle.plan.operators import Join, Mark, Operator, OuterJoin
+from pgtrickle.plan.operators import Join, Mark, Operator, OuterJoin, Threshold
 from tests.laws.expressions import is_true
+
+SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 Row = tuple[Any, ...]
 Rows = Iterable[tuple[Row, int]]
@@ -44,6 +52,17 @@ def matcher(op: Join | OuterJoin | Mark) -> Callable[[Row, Row], bool]:
         return op.condition is None or is_true(op.condition, dict(zip(names, left + right, strict=True)))
 
     return matches
+
+
+def crossing(op: Threshold) -> Callable[[Row, Row], bool]:
+    """Whether a row of the left is on the kept side of the bound in a row of the right."""
+    (ours,), (theirs,) = positions(op.left, [op.compared]), positions(op.right, [op.bound])
+    compare = SIGNS[op.comparison]
+
+    def is_kept(left: Row, right: Row) -> bool:
+        return left[ours] is not None and right[theirs] is not None and compare(left[ours], right[theirs])
+
+    return is_kept
 
 
 def respects(source: Source, rows: list[Row]) -> bool:

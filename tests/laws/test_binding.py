@@ -57,7 +57,7 @@ def test_reads_that_nobody_holds_change_no_answer(data, op, lost, more):
 @law
 @given(data=st.data(), op=trees(sources=SOURCES[:1]))
 def test_a_source_that_meets_itself_counts_each_change_once(data, op):
-    check(op, data.draw(worlds(SOURCES[:1])), needed=data.draw(needs(op)))
+    check(op, data.draw(worlds(used(op))), needed=data.draw(needs(op)))
 
 
 @law

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pgtrickle.model.source import Source
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.operators import (
+    COMPARISONS,
     Aggregate,
     Distinct,
     Evaluated,
@@ -26,6 +27,7 @@ from pgtrickle.plan.operators import (
     SetOperation,
     Single,
     TableFunction,
+    Threshold,
     Top,
     UnionAll,
     Values,
@@ -42,11 +44,12 @@ from tests.laws.parts import (
     project,
     result,
     scalars,
+    scan,
     scans,
     total,
     window_calls,
 )
-from tests.laws.sources import BOOLEAN, INTEGER, SOURCES
+from tests.laws.sources import BOOLEAN, INTEGER, ONE_ROW, SOURCES
 
 ONLY_IN_POSTGRES = (Window, Top, TableFunction, Recursive)
 
@@ -188,6 +191,21 @@ def marks(draw: st.DrawFn, left: Operator, right: Operator, names: Names) -> Mar
 
 
 @st.composite
+def thresholds(draw: st.DrawFn, left: Operator, right: Operator, names: Names) -> Threshold:
+    """Rows beside a source with one row, of which a column, or what is computed of both, is the bound."""
+    if not integers(left):
+        left = project(left, [draw(scalars(left))], names)
+    bound = scan(ONE_ROW, names, extra=draw(st.sampled_from([None, "{a} + {b}"])))
+    return Threshold(
+        left,
+        bound,
+        draw(st.sampled_from(integers(left))),
+        draw(st.sampled_from(COMPARISONS)),
+        bound.columns[-1].name,
+    )
+
+
+@st.composite
 def arms(draw: st.DrawFn, left: Operator, right: Operator, names: Names) -> tuple[Operator, Operator]:
     """Both sides as they are if they are alike, or else cut to columns of one number."""
     if _types(left) == _types(right) and draw(st.booleans()):
@@ -250,6 +268,7 @@ BINARY: Mapping[type[Operator], Callable[[Operator, Operator, Names], st.SearchS
     Join: joins,
     OuterJoin: outer_joins,
     Mark: marks,
+    Threshold: thresholds,
     UnionAll: unions,
     SetOperation: set_operations,
     Recursive: recursions,

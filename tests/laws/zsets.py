@@ -31,6 +31,7 @@ from pgtrickle.plan.operators import (
     SetOperation,
     Single,
     TableFunction,
+    Threshold,
     Top,
     UnionAll,
     Values,
@@ -38,7 +39,7 @@ from pgtrickle.plan.operators import (
 )
 from tests.laws.expressions import NOW, is_true, value
 from tests.laws.groups import grouped, listed, made, single, topmost, windowed
-from tests.laws.rows import Row, Rows, matcher, naming, padding
+from tests.laws.rows import Row, Rows, crossing, matcher, naming, padding
 
 ZSet = Counter[Row]
 Bags = Mapping[RelationId, ZSet]
@@ -153,6 +154,11 @@ def _mark(op: Mark, left: Rows, right: Rows) -> Rows:
     return [((*a, any(matches(a, b) for b, _ in right)), v) for a, v in left]
 
 
+def _threshold(op: Threshold, left: Rows, right: Rows) -> Rows:
+    is_kept = crossing(op)
+    return [(a, v * w) for a, v in left for b, w in right if is_kept(a, b)]
+
+
 def _set_operation(op: SetOperation, left: Rows, right: Rows) -> Rows:
     other = dict(right)
     for row, ours in left:
@@ -192,6 +198,7 @@ _MEANINGS: Mapping[type[Operator], Callable[..., Any]] = {
     SetOperation: _set_operation,
     Single: single,
     TableFunction: made,
+    Threshold: _threshold,
     Top: topmost,
     UnionAll: _union_all,
     Values: listed,

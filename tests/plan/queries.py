@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
+from pgtrickle.model.auxiliary import AuxiliaryUse
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import QueryDefinition
 from pgtrickle.plan.compile import Compiled
@@ -23,7 +24,9 @@ where relnamespace = 'public'::regnamespace and relkind = any (%s) order by reln
 """
 
 
-def compile_query(connection: psycopg.Connection, query: str) -> Compiled:
+def compile_query(
+    connection: psycopg.Connection, query: str, auxiliary: AuxiliaryUse = AuxiliaryUse.NEVER
+) -> Compiled:
     """The query compiled as a refresh would; every table of the database is a source it may read."""
     given = canonical(connection, _qualified(connection, query))
     sources = describe_sources(connection, _relations(connection, "rp"))
@@ -34,6 +37,8 @@ def compile_query(connection: psycopg.Connection, query: str) -> Compiled:
         aggregates=aggregate_names(connection),
         set_functions=set_function_names(connection),
         outputs=given.outputs,
+        auxiliary=auxiliary,
+        stream_table=1,
     )
 
     def typer(from_sql, expressions):

@@ -12,7 +12,7 @@ from pgtrickle.apply.compose import comma_list, identifier, numbered_names, rela
 from pgtrickle.apply.finals import Finals, cte, outputs_of, restored_values
 from pgtrickle.apply.first_rows import apply_first_rows, fill_state, show
 from pgtrickle.apply.merged_groups import merge_only, merged_finals, show_first
-from pgtrickle.apply.recording import Recording
+from pgtrickle.apply.recording import MovedRows, Recording
 from pgtrickle.apply.replaced_groups import replaced_finals
 from pgtrickle.apply.result_rows import ArrayRows, Rows, carried_columns, relation_of
 from pgtrickle.apply.storage import state_table
@@ -38,7 +38,7 @@ class Destination:
     state_id: int
     target: Target
     is_append_only: bool = False
-    recording: Recording | None = None
+    recording: Recording | MovedRows | None = None
 
     @property
     def stored(self) -> StoredTable:
@@ -95,12 +95,23 @@ def replace_all(connection: Connection, destination: Destination, rows: Rows) ->
     if isinstance(target, MergedGroups) and target.cut is not None:
         with _open_guard(connection, few=isinstance(rows, ArrayRows)):
             return _merge_and_cut(connection, stored, state_id, target, finals)
+    if isinstance(target, RowsTarget) and stored.recording is None and _is_empty(connection, stored):
+        # nothing to compare with
+        with _open_guard(connection, few=False):
+            return append(connection, stored, finals)
     weighted = sql.SQL("{} union all {}").format(finals.added, stored.rows)
     with _open_guard(connection, few=False):
         applied = write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
     if not isinstance(target, RowsTarget):
         connection.execute(sql.SQL("analyze {}").format(relation(state_table(state_id))), {})
     return applied
+
+
+def _is_empty(connection: Connection, stored: StoredTable) -> bool:
+    query = sql.SQL("select not exists (select from only {})").format(relation(stored.name))
+    row = connection.execute(query, {}).fetchone()
+    assert row is not None
+    return bool(row[0])
 
 
 def _merge_and_cut(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pgtrickle.apply.compose import comma_list, relation, trusted_sql
+from pgtrickle.apply.compose import comma_list, numbered_names, relation, trusted_sql
 from pgtrickle.apply.finals import cte
 from pgtrickle.model.names import RelationName
 from pgtrickle.postgres.connection import Connection, sql
@@ -27,6 +27,22 @@ class Recording:
     most_rows: int
     stream_table: int
     refreshed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MovedRows:
+    """The table for the change that a refresh makes to an auxiliary result, with columns `c1 … cn`."""
+
+    table: RelationName
+
+
+def moved_steps(moved: MovedRows, values: Sequence[sql.Composable]) -> list[sql.Composable]:
+    """The step that records the rows of `delta d`, whose columns have these values in their order."""
+    columns = comma_list(numbered_names("c", len(values)))
+    rows = sql.SQL("insert into {} (weight, {}) select d.n, {} from delta d returning 1").format(
+        relation(moved.table), columns, comma_list(values)
+    )
+    return [cte("recorded", rows)]
 
 
 def recording_steps(

@@ -19,6 +19,7 @@ from pgtrickle.apply.compose import (
 )
 from pgtrickle.apply.ordered_state import create_ordered_state
 from pgtrickle.apply.result_rows import carried_columns
+from pgtrickle.model.auxiliary import owner_id, state_suffix
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import RelationName, quoted
 from pgtrickle.plan.program import FirstRows, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
@@ -65,27 +66,27 @@ end $body$
 
 def state_table(state_id: int) -> RelationName:
     """The table that holds the groups of a stream table."""
-    return RelationName(STATE_SCHEMA, f"state_{state_id}")
+    return RelationName(STATE_SCHEMA, f"state_{state_suffix(state_id)}")
 
 
 def staging_table(state_id: int) -> RelationName:
     """The table into which Spark's tasks copy the rows of a run."""
-    return RelationName(STATE_SCHEMA, f"staging_{state_id}")
+    return RelationName(STATE_SCHEMA, f"staging_{state_suffix(state_id)}")
 
 
 def results_table(state_id: int) -> RelationName:
     """The same for a run whose snapshot the tasks cannot share."""
-    return RelationName(STATE_SCHEMA, f"results_{state_id}")
+    return RelationName(STATE_SCHEMA, f"results_{state_suffix(state_id)}")
 
 
 def query_staging_table(state_id: int) -> RelationName:
     """The table for the answer of the defining query, if PostgreSQL evaluates it."""
-    return RelationName(STATE_SCHEMA, f"answer_{state_id}")
+    return RelationName(STATE_SCHEMA, f"answer_{state_suffix(state_id)}")
 
 
 def hash_function(state_id: int) -> RelationName:
     """The function that hashes the key of a group."""
-    return RelationName(STATE_SCHEMA, f"hash_{state_id}")
+    return RelationName(STATE_SCHEMA, f"hash_{state_suffix(state_id)}")
 
 
 def create_storage(connection: Connection, state_id: int, target: Target) -> None:
@@ -93,7 +94,7 @@ def create_storage(connection: Connection, state_id: int, target: Target) -> Non
     create_staging(connection, staging_table(state_id), target)
     _create_states(connection, state_id, target)
     # PostgreSQL refuses to delete rows of a published table that has no replica identity
-    connection.execute("select pgtrickle_internal.identify_state(%s)", (state_id,))
+    connection.execute("select pgtrickle_internal.identify_state(%s)", (owner_id(state_id),))
 
 
 def _create_states(connection: Connection, state_id: int, target: Target) -> None:
@@ -164,7 +165,7 @@ def _create_state(connection: Connection, state_id: int, keys: list[_Column], va
     connection.execute(_HASH_FUNCTION.format(types=types, name=sql.Literal(function.sql)))
     connection.execute(
         sql.SQL("create index if not exists {} on {} ({}({}))").format(
-            trusted_sql(quoted(f"state_{state_id}_key")),
+            trusted_sql(quoted(f"state_{state_suffix(state_id)}_key")),
             relation(state_table(state_id)),
             relation(function),
             comma_list(identifier(name) for name, *_ in keys),

@@ -14,7 +14,7 @@ from pgtrickle.apply.compose import (
     with_aliases,
 )
 from pgtrickle.apply.finals import cast_value
-from pgtrickle.apply.recording import Recording
+from pgtrickle.apply.recording import MovedRows, Recording
 from pgtrickle.model.names import RelationName
 from pgtrickle.plan.program import Output
 from pgtrickle.postgres.connection import sql
@@ -86,7 +86,7 @@ class StoredTable:
     name: RelationName
     columns: tuple[StoredColumn, ...]
     key: tuple[str, ...] | None
-    recording: Recording | None = None
+    recording: Recording | MovedRows | None = None
 
     @property
     def names(self) -> list[sql.SQL]:
@@ -149,7 +149,7 @@ def stored_table(
     matches: Sequence[str],
     outputs: Sequence[Output],
     key: tuple[str, ...] | None,
-    recording: Recording | None = None,
+    recording: Recording | MovedRows | None = None,
 ) -> StoredTable:
     """A stream table to write to, with the SQL by which its index hashes each column."""
     pairs = zip(outputs, matches, strict=True)

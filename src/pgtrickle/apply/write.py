@@ -19,7 +19,14 @@ from pgtrickle.apply.compose import (
     with_aliases,
 )
 from pgtrickle.apply.finals import cte
-from pgtrickle.apply.recording import REFRESHED_AT, record_too_many, recording_steps
+from pgtrickle.apply.recording import (
+    REFRESHED_AT,
+    MovedRows,
+    Recording,
+    moved_steps,
+    record_too_many,
+    recording_steps,
+)
 from pgtrickle.apply.stored_table import StoredColumn, StoredTable
 from pgtrickle.model.errors import Diverged
 from pgtrickle.model.hints import call
@@ -56,15 +63,16 @@ def write(
         shown=_SHOWN,
         recorded=sql.SQL("(select count(*) from recorded)" if stored.recording else "0"),
     )
-    if stored.recording is not None:
-        parameters = {**parameters, REFRESHED_AT: stored.recording.refreshed_at}
+    recording = stored.recording if isinstance(stored.recording, Recording) else None
+    if recording is not None:
+        parameters = {**parameters, REFRESHED_AT: recording.refreshed_at}
     row = connection.execute(statement, parameters).fetchone()
     assert row is not None
     inserted, updated, deleted, came, went, found, recorded = row
     if found or (inserted + updated, deleted + updated) != (came, went):
         raise divergence_error(stored.name, found)
-    if stored.recording is not None and came + went > 0 and recorded == 0:
-        record_too_many(connection, stored.recording, int(came + went))
+    if recording is not None and came + went > 0 and recorded == 0:
+        record_too_many(connection, recording, int(came + went))
     return Applied(inserted + updated, deleted + updated)
 
 
@@ -104,6 +112,8 @@ def _steps(stored: StoredTable, weighted: sql.Composable) -> list[sql.Composable
 def _recording(stored: StoredTable) -> list[sql.Composable]:
     if stored.recording is None:
         return []
+    if isinstance(stored.recording, MovedRows):
+        return moved_steps(stored.recording, stored.values("m", "d"))
     names = [column.name for column in stored.columns]
     return recording_steps(stored.recording, names, stored.values("m", "d"))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pgtrickle.changes.keys import ALWAYS, NEVER, LookupKeys, any_of, trusted_sql
+from pgtrickle.changes.keys import ALWAYS, NEVER, LookupKeys, any_of, key_rows, trusted_sql
+from pgtrickle.changes.recursions import change_name, closure_query, derived_columns
 from pgtrickle.changes.relations import (
     Ends,
     carried_list,
@@ -13,7 +14,7 @@ from pgtrickle.changes.relations import (
     where_all,
     window_query,
 )
-from pgtrickle.plan.reads import WEIGHT, Part, Read, Version
+from pgtrickle.plan.reads import WEIGHT, Closure, Part, Read, Version
 from pgtrickle.postgres.connection import sql
 
 
@@ -21,12 +22,24 @@ def answer_query(read: Read, ends: Ends, keys: LookupKeys | None) -> sql.Compose
     """The query of an answer, over its parts at the version of the answer."""
     assert read.query is not None
     kept = where_all([any_of(read.lookups, keys) if read.lookups else ALWAYS])
+    if read.closure is not None:
+        assert ends.stored is not None
+        return closure_query(read, _changed_derivations(read, read.closure, ends, keys), ends.stored)
     if read.version in _COUNTS:
         return _comparison_query(read, ends, keys, kept)
+    if read.by_index is not None and (rows := key_rows(read.lookups, keys)) is not None:
+        return _query_by_index(read, read.by_index, rows)
     heading = _parts_clause(read, read.version, ends, keys)
     # rows without columns would be lost on their way to Spark
     listed = carried_list(read) if read.fields else sql.SQL("1::bigint as {}").format(sql.Identifier(WEIGHT))
     return sql.SQL("{}select {} from ({}) as t{}").format(heading, listed, trusted_sql(read.query), kept)
+
+
+def _query_by_index(read: Read, query: str, rows: sql.Composable) -> sql.Composed:
+    names = sql.SQL(", ").join(sql.SQL(f"k{number}") for number in range(1, len(read.lookups[0].keys) + 1))
+    return sql.SQL("with keys({}) as (select * from {}) select {} from ({}) as t").format(
+        names, rows, carried_list(read), trusted_sql(query)
+    )
 
 
 _COUNTS = {
@@ -43,12 +56,6 @@ def _comparison_query(read: Read, ends: Ends, keys: LookupKeys | None, kept: sql
     assert read.query is not None
     change = change_column(read.query)
     weight = _COUNTS[read.version].format(end=change)
-    both = [
-        sql.SQL("select t.*, {} as {} from ({}select * from ({}) as t) as t").format(
-            sql.Literal(sign), change, _parts_clause(read, version, ends, keys), trusted_sql(read.query)
-        )
-        for sign, version in ((1, Version.NOW), (-1, Version.BEFORE))
-    ]
     return sql.SQL(
         "select {fields}, {weight} as {name} from ({both}) as t{kept}"
         " group by {positions} having {weight} <> 0"
@@ -56,10 +63,31 @@ def _comparison_query(read: Read, ends: Ends, keys: LookupKeys | None, kept: sql
         fields=carried_list(read),
         weight=weight,
         name=sql.Identifier(WEIGHT),
-        both=sql.SQL(" union all ").join(both),
+        both=_both_ends(read, change, ends, keys),
         kept=kept,
         positions=sql.SQL(", ").join(sql.SQL(str(n + 1)) for n in range(len(read.fields))),
     )
+
+
+def _both_ends(read: Read, change: sql.Identifier, ends: Ends, keys: LookupKeys | None) -> sql.Composed:
+    """The rows of the query now, where `change` is 1, and before, where it is -1."""
+    assert read.query is not None
+    return sql.SQL(" union all ").join(
+        sql.SQL("select t.*, {} as {} from ({}select * from ({}) as t) as t").format(
+            sql.Literal(sign), change, _parts_clause(read, version, ends, keys), trusted_sql(read.query)
+        )
+        for sign, version in ((1, Version.NOW), (-1, Version.BEFORE))
+    )
+
+
+def _changed_derivations(read: Read, closure: Closure, ends: Ends, keys: LookupKeys | None) -> sql.Composed:
+    """The derivations of a recursion that there are more or less of now."""
+    change = change_name(closure)
+    columns = [sql.SQL("t.{}").format(sql.Identifier(name)) for name in derived_columns(closure)]
+    return sql.SQL(
+        "select {columns}, sum(t.{change})::bigint as {change} from ({both}) as t group by {columns}"
+        " having sum(t.{change}) <> 0"
+    ).format(columns=sql.SQL(", ").join(columns), change=change, both=_both_ends(read, change, ends, keys))
 
 
 def _parts_clause(read: Read, version: Version, ends: Ends, keys: LookupKeys | None) -> sql.Composable:
@@ -101,9 +129,8 @@ def _part(part: Part, version: Version, ends: Ends, keys: LookupKeys | None) -> 
     """The affected rows and the change, as plain rows."""
     reached = _reach_condition(part, keys)
     assert part.rows.source is not None
-    source = sql.Identifier(part.rows.source.table.schema, part.rows.source.table.name)
     rows = sql.SQL("select {} from {} as t{}").format(
-        native_list(part.rows), source, where(part.rows, [reached], ends.now)
+        native_list(part.rows), ends.table(part.rows.source), where(part.rows, [reached], ends.now)
     )
     if part.change is None:
         return rows

@@ -19,7 +19,7 @@ from pgtrickle.changes.keys import are_many
 from pgtrickle.changes.memory import cost
 from pgtrickle.model.carrier import BIGINT, INT, SMALLINT, STRING, Field, SparkType
 from pgtrickle.model.frontier import Frontier
-from pgtrickle.model.source import Source
+from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.plan.reads import AGAIN, Lookup, Read, ReadKind
 
@@ -127,6 +127,8 @@ _COMPARED: Final[Mapping[SparkType, pa.DataType]] = {
 def can_be_kept(read: Read, tables: Mapping[str, pa.Table]) -> bool:
     """Whether a read is of an unchanged source, with keys that Arrow compares like PostgreSQL."""
     if read.kind is not ReadKind.ROWS or read.is_changed or read.follows_clock or read.source is None:
+        return False
+    if read.source.kind is SourceKind.AUXILIARY or any(lookup.comparison for lookup in read.lookups):
         return False
     # PostgreSQL would not restrict rows by that many keys, and both must find the same
     if any(are_many(lookup, tables) for lookup in (*read.lookups, *read.earlier)):

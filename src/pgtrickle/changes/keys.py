@@ -78,7 +78,7 @@ class LookupKeys:
 
     def are_asked(self, lookup: Lookup) -> bool:
         """Whether a query can find the keys that are not in memory."""
-        is_plain = not lookup.is_null_safe and lookup not in self.marked
+        is_plain = not lookup.is_null_safe and lookup.comparison is None and lookup not in self.marked
         return is_plain and all(p.read in self.tables or p.read in self.queries for p in lookup.providers)
 
 
@@ -90,10 +90,27 @@ def any_of(lookups: tuple[Lookup, ...], keys: LookupKeys | None) -> sql.Composab
     if not all(map(keys.are_held, used)):
         # PostgreSQL plans only a single IN as a join; inside an OR, every row would search a list
         return _asked_condition(used[0], keys) if len(used) == 1 and keys.are_asked(used[0]) else ALWAYS
-    found = [_condition(lookup, keys.tables) for lookup in used]
+    conditions = [_condition(lookup, keys.tables) for lookup in used]
+    found = [condition for condition in conditions if condition is not NEVER]
     if ALWAYS in found:
         return ALWAYS
     return sql.SQL("({})").format(sql.SQL(" or ").join(found)) if found else NEVER
+
+
+def key_rows(lookups: tuple[Lookup, ...], keys: LookupKeys | None) -> sql.Composable | None:
+    """The keys of the only lookup as rows; None if they are not in memory, are too many, or some are null."""
+    if keys is None or len(lookups) != 1 or len(lookups[0].providers) != 1:
+        return None
+    (lookup,), (provider,) = lookups, lookups[0].providers
+    if provider.read not in keys.tables or are_many(lookup, keys.tables):
+        return None
+    columns = [keys.tables[provider.read].column(name) for name in provider.fields]
+    if any(column.null_count for column in columns) or any(
+        k.carrier.pg_type.endswith("[]") for k in lookup.keys
+    ):
+        return None
+    arrays = [_array(key, column.to_pylist()) for key, column in zip(lookup.keys, columns, strict=True)]
+    return sql.SQL("unnest({})").format(sql.SQL(", ").join(arrays))
 
 
 def has_keys(lookup: Lookup, keys: LookupKeys) -> bool:
@@ -153,6 +170,8 @@ def _condition(lookup: Lookup, tables: Mapping[str, pa.Table]) -> sql.Composable
     Each column is restricted by itself. That finds a superset of the rows, which is enough, by a condition
     that PostgreSQL can push into a subquery and answer from an index.
     """
+    if lookup.comparison is not None:
+        return _between(lookup, lookup.comparison, tables)
     parts = []
     for position, key in enumerate(lookup.keys):
         values = _values(lookup, position, tables)
@@ -162,6 +181,27 @@ def _condition(lookup: Lookup, tables: Mapping[str, pa.Table]) -> sql.Composable
     if not parts:
         return ALWAYS
     return parts[0] if len(parts) == 1 else sql.SQL("({})").format(sql.SQL(" and ").join(parts))
+
+
+def _between(lookup: Lookup, comparison: str, tables: Mapping[str, pa.Table]) -> sql.Composable:
+    """The values between the bounds; if one of them is null, those that compare so with the others."""
+    (key,), (column,) = lookup.keys, lookup.columns
+    values = _values(lookup, 0, tables)
+    if values is None:
+        return ALWAYS
+    bounds = [value for value in values if value is not None]
+    if not bounds:
+        return NEVER
+    array = _array(key, bounds)
+    listed = sql.SQL(", ").join(
+        sql.SQL("({})[{}]").format(array, sql.Literal(number)) for number in range(1, len(bounds) + 1)
+    )
+    least, greatest = (sql.SQL("{}({})").format(sql.SQL(f), listed) for f in ("least", "greatest"))
+    place = trusted_sql(column)
+    if len(bounds) < len(values):
+        bound = least if comparison.startswith(">") else greatest
+        return sql.SQL("({}) {} {}").format(place, trusted_sql(comparison), bound)
+    return sql.SQL("({0}) >= {1} and ({0}) <= {2}").format(place, least, greatest)
 
 
 def _values(lookup: Lookup, position: int, tables: Mapping[str, pa.Table]) -> list[Any] | None:

@@ -12,7 +12,15 @@ from pgtrickle.changes.answers import answer_query, is_empty_answer
 from pgtrickle.changes.kept_rows import Ask, can_be_kept, matching_rows
 from pgtrickle.changes.keys import ALWAYS, NEVER, LookupKeys, any_of, trusted_sql
 from pgtrickle.changes.memory import Holding, cost
-from pgtrickle.changes.relations import Ends, carried_list, change_of, where, where_all, window_query
+from pgtrickle.changes.relations import (
+    Ends,
+    carried_list,
+    change_of,
+    stored_list,
+    where,
+    where_all,
+    window_query,
+)
 from pgtrickle.model.carrier import BOOLEAN, Carrier, Field
 from pgtrickle.plan.reads import AGAIN, WEIGHT, Read, ReadKind, Version
 from pgtrickle.postgres.arrow import arrow_schema, read_batches
@@ -20,6 +28,9 @@ from pgtrickle.postgres.connection import Connection, sql
 
 Whole = Callable[[Read, Ask], pa.Table | None]
 """Returns all rows that a read of an unchanged source could find, if they are few enough to keep."""
+
+SelectList = Callable[[Read], sql.Composed]
+"""Writes the select list of a read."""
 
 _AGAIN = Field(AGAIN, Carrier("boolean", BOOLEAN, "({})", "({})::boolean", True, False))
 
@@ -118,6 +129,11 @@ def read_query(read: Read, ends: Ends, keys: LookupKeys | None, piece: str | Non
     return _rows_query(read, ends, keys, piece)
 
 
+def stored_query(read: Read, ends: Ends, keys: LookupKeys | None, piece: str) -> sql.Composed:
+    """The same for a part of the rows, with values whose binary form is the carried one."""
+    return _rows_query(read, ends, keys, piece, stored_list)
+
+
 def _changes_query(read: Read, ends: Ends) -> sql.Composed:
     assert read.source is not None
     change = change_of(read.source)
@@ -134,10 +150,12 @@ def _changes_query(read: Read, ends: Ends) -> sql.Composed:
     )
 
 
-def _rows_query(read: Read, ends: Ends, keys: LookupKeys | None, piece: str | None) -> sql.Composed:
+def _rows_query(
+    read: Read, ends: Ends, keys: LookupKeys | None, piece: str | None, listed: SelectList = carried_list
+) -> sql.Composed:
     """The rows now, minus those that the window inserted."""
     assert read.source is not None
-    fields, found = _fields_and_lookups(read, keys)
+    fields, found = _fields_and_lookups(read, keys, listed)
     pieces = [trusted_sql(piece)] if piece else []
     now = sql.SQL("select {}, 1::bigint as {} from {} as t{}").format(
         fields,
@@ -167,13 +185,15 @@ def inserted_query(read: Read, ends: Ends, keys: LookupKeys | None) -> sql.Compo
     )
 
 
-def _fields_and_lookups(read: Read, keys: LookupKeys | None) -> tuple[sql.Composable, sql.Composable]:
+def _fields_and_lookups(
+    read: Read, keys: LookupKeys | None, listed: SelectList = carried_list
+) -> tuple[sql.Composable, sql.Composable]:
     found = any_of(read.lookups, keys) if read.lookups else ALWAYS
     if keys is None and read.earlier:
         found = NEVER  # the first read of this source finds all rows
     again = [any_of(read.earlier, keys)] if read.earlier else []
     marks = [sql.SQL(", coalesce({}, false) as {}").format(a, sql.Identifier(AGAIN)) for a in again]
-    return sql.SQL("").join([carried_list(read), *marks]), found
+    return sql.SQL("").join([listed(read), *marks]), found
 
 
 def _positions(count: int) -> sql.Composed:

@@ -9,7 +9,8 @@ from datetime import datetime
 from pgtrickle.changes.keys import ALWAYS, trusted_sql
 from pgtrickle.changes.source_window import Decoded, change_rows
 from pgtrickle.model.frontier import Frontier
-from pgtrickle.model.source import Source, SourceColumn
+from pgtrickle.model.names import RelationName
+from pgtrickle.model.source import STORED, Source, SourceColumn
 from pgtrickle.plan.expressions.clock import CLOCK
 from pgtrickle.plan.reads import Read
 from pgtrickle.postgres.connection import sql
@@ -29,13 +30,37 @@ def change_of(source: Source) -> sql.Identifier:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredRows:
+    """The stream table itself, and the SQL by which its index hashes each of its columns."""
+
+    name: RelationName
+    match_columns: tuple[str, ...]
+
+    @property
+    def table(self) -> sql.Identifier:
+        """Its name in a statement."""
+        return sql.Identifier(self.name.schema, self.name.name)
+
+
+@dataclass(frozen=True, slots=True)
 class Ends:
-    """Both ends of a window: the old frontier of each source, and the clock before and now."""
+    """Both ends of a window: the old frontier of each source, and the clock before and now.
+
+    `stored` is the stream table, which has the rows of the end before.
+    """
 
     frontier: Callable[[Source], Frontier]
     before: datetime | None
     now: datetime
     decoded: Decoded = field(default_factory=dict)
+    stored: StoredRows | None = None
+
+    def table(self, source: Source) -> sql.Identifier:
+        """The relation from which the rows of a source are read."""
+        if source.relation == STORED:
+            assert self.stored is not None
+            return self.stored.table
+        return sql.Identifier(source.table.schema, source.table.name)
 
 
 def carried_list(read: Read) -> sql.Composed:
@@ -43,6 +68,16 @@ def carried_list(read: Read) -> sql.Composed:
     return sql.SQL(", ").join(
         sql.SQL("{} as {}").format(
             trusted_sql(field.carrier.carry_sql(expression)), sql.Identifier(field.name)
+        )
+        for field, expression in zip(read.fields, read.expressions, strict=True)
+    )
+
+
+def stored_list(read: Read) -> sql.Composed:
+    """The select list of a read, with each value as one whose binary form is the carried one."""
+    return sql.SQL(", ").join(
+        sql.SQL("{} as {}").format(
+            trusted_sql(field.carrier.stored_sql(expression)), sql.Identifier(field.name)
         )
         for field, expression in zip(read.fields, read.expressions, strict=True)
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from pgtrickle.model.auxiliary import moved_table
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId
@@ -51,7 +52,7 @@ def unseen_by(frontier: Frontier) -> sql.Composed:
     """The condition for change rows that the frontier has not seen.
 
     The other end needs no condition: the reading snapshot does not see later rows. The range of transaction
-    ids lets the index skip old rows.
+    ids is cheap to compare, and lets the index of a grown buffer skip old rows.
     """
     return sql.SQL(
         "xid >= {xmin}::text::xid8 and not pg_visible_in_snapshot(xid, {old}::pg_snapshot)"
@@ -62,6 +63,10 @@ def change_rows(
     columns: sql.Composable, relation: RelationId, since: Frontier, decoded: Decoded = NOTHING_DECODED
 ) -> sql.Composed:
     """Select columns of the change rows of a source that a frontier has not seen."""
+    if relation < 0:
+        # an auxiliary result was changed by the refresh that asks
+        moved = moved_table(relation)
+        return sql.SQL("select {} from {}").format(columns, sql.Identifier(moved.schema, moved.name))
     found = decoded.get(relation)
     condition: sql.Composable = unseen_by(since)
     if found is not None:

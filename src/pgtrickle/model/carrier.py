@@ -60,7 +60,8 @@ class Carrier:
     A text gets back through the input function of its type. `input_type` names that type where a column or an
     array of it accepts the text directly. Elsewhere the text arrives as text, and `restore` parses it.
     `equals` is the equality operator of the type in PostgreSQL. `collation` is that of the value, and of what
-    `restore` gives; None is the default one.
+    `restore` gives; None is the default one. `stored` is SQL for a value that PostgreSQL sends in binary
+    as it sends the carried form; None if only `carry` is.
     """
 
     pg_type: str
@@ -72,6 +73,7 @@ class Carrier:
     input_type: str | None = None
     equals: str = "="
     collation: str | None = None
+    stored: str | None = None
 
     @property
     def spark(self) -> str:
@@ -81,6 +83,10 @@ class Carrier:
     def carry_sql(self, value_sql: str) -> str:
         """PostgreSQL SQL that converts a value to its carried form."""
         return self.carry.replace("{}", value_sql)
+
+    def stored_sql(self, value_sql: str) -> str:
+        """PostgreSQL SQL for a value whose binary form is that of the carried value."""
+        return (self.stored or self.carry).replace("{}", value_sql)
 
     def restore_sql(self, carried_sql: str) -> str:
         """PostgreSQL SQL that converts the carried form back to the value."""

@@ -128,8 +128,11 @@ class Operand(Enum):
 class Slots(Protocol):
     """The state of a group while it is put together: see `targets/merged.py`."""
 
-    def sum_of(self, sql: str, pg_type: str, carrier: Carrier) -> str:
-        """A slot that adds up `sql` over the rows of a change; its quoted name."""
+    def sum_of(self, sql: str, pg_type: str, carrier: Carrier, from_nothing: str) -> str:
+        """A slot that adds up `sql` over the rows of a change; its quoted name.
+
+        `from_nothing` is PostgreSQL's SQL for it over all rows of a group.
+        """
 
     def extremum(self, call: Call, operand: str) -> str:
         """A slot that keeps the least or greatest value; its quoted name."""
@@ -166,7 +169,18 @@ def _weight_if_present(operand: str, weight: str) -> str:
 
 
 def _final_count(call: Call, operand: str, slots: Slots) -> str:
-    return slots.sum_of(_weight_if(operand, WEIGHT), "bigint", _BIGINT)
+    return _count_where(call, operand, slots)
+
+
+def _count_where(call: Call, operand: str, slots: Slots, word: str = "") -> str:
+    """A slot that counts the rows whose argument, after the `word`, is true."""
+    counted = f"count(*) filter (where {word}({_argument(call)}))"
+    return slots.sum_of(_weight_if(f"{word}{operand}", WEIGHT), "bigint", _BIGINT, counted)
+
+
+def _argument(call: Call) -> str:
+    assert call.argument is not None
+    return call.argument.sql
 
 
 def _count_distinct(call: Call, operand: str, weight: str) -> str:
@@ -184,9 +198,12 @@ def _sum(call: Call, operand: str, weight: str) -> str:
 
 
 def _final_sum(call: Call, operand: str, slots: Slots) -> str:
-    filled = slots.sum_of(_weight_if_present(operand, WEIGHT), "bigint", _BIGINT)
+    argument = _argument(call)
+    present = _weight_if_present(operand, WEIGHT)
+    filled = slots.sum_of(present, "bigint", _BIGINT, f"count({argument})")
     carrier = replace(call.column.carrier, pg_type="numeric", restore="({})::numeric")
-    total = slots.sum_of(f"cast({operand} as {carrier.spark}) * {WEIGHT}", "numeric", carrier)
+    weighted = f"cast({operand} as {carrier.spark}) * {WEIGHT}"
+    total = slots.sum_of(weighted, "numeric", carrier, f"coalesce(sum({argument}), 0)")
     return f"(case when {filled} > 0 then {total} end)::{call.column.type.text}"
 
 
@@ -199,18 +216,17 @@ def _final_extremum(call: Call, operand: str, slots: Slots) -> str:
 
 
 def _final_bool_and(call: Call, operand: str, slots: Slots) -> str:
-    yes, no = _yes_and_no(operand, slots)
+    yes, no = _yes_and_no(call, operand, slots)
     return f"(case when {yes} + {no} > 0 then {no} = 0 end)"
 
 
 def _final_bool_or(call: Call, operand: str, slots: Slots) -> str:
-    yes, no = _yes_and_no(operand, slots)
+    yes, no = _yes_and_no(call, operand, slots)
     return f"(case when {yes} + {no} > 0 then {yes} > 0 end)"
 
 
-def _yes_and_no(operand: str, slots: Slots) -> tuple[str, str]:
-    yes = slots.sum_of(_weight_if(operand, WEIGHT), "bigint", _BIGINT)
-    return yes, slots.sum_of(_weight_if(f"not {operand}", WEIGHT), "bigint", _BIGINT)
+def _yes_and_no(call: Call, operand: str, slots: Slots) -> tuple[str, str]:
+    return _count_where(call, operand, slots), _count_where(call, operand, slots, "not ")
 
 
 EXACT: Final[Mapping[str, ExactAggregate]] = {

@@ -70,6 +70,7 @@ _MONEY = Carrier(
     f"({{}}::numeric * (1.0 / {_CENTS.replace('{}', '1::bigint::money')}))::money",
     equality=True,
     ordering=True,
+    stored="({})",
 )
 """As PostgreSQL stores it: how many of them are one unit of a currency `lc_monetary` decides."""
 _XML = Carrier("xml", STRING, "textin(xml_out({}))", "xmlparse(content {})", equality=False, ordering=False)
@@ -107,6 +108,7 @@ def _timestamp(pg_type: str, zone: str) -> Carrier:
         f" + mod({{}}, {_DAY}) * interval '1 microsecond'){zone} end)",
         equality=True,
         ordering=True,
+        stored="({})",
     )
 
 
@@ -222,4 +224,4 @@ def _cast(pg_type: PgType) -> str:
 
 def _with_type(carrier: Carrier, pg_type: PgType) -> Carrier:
     restore = carrier.restore if carrier.pg_type == pg_type.text else f"({carrier.restore})::{pg_type.text}"
-    return Carrier(pg_type.text, carrier.form, carrier.carry, restore, carrier.equality, carrier.ordering)
+    return replace(carrier, pg_type=pg_type.text, restore=restore)

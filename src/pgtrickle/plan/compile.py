@@ -10,6 +10,8 @@ from pgtrickle.model.stream_table import RelationId
 from pgtrickle.plan.analysis.context import Context, QueryDefinition, Typer
 from pgtrickle.plan.analysis.parsing import parse
 from pgtrickle.plan.analysis.query import analyse
+from pgtrickle.plan.auxiliaries.choice import scans_of
+from pgtrickle.plan.auxiliaries.extract import extract_auxiliaries, indexed
 from pgtrickle.plan.expressions.clock import has_clock
 from pgtrickle.plan.expressions.dialect import to_sql
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
@@ -17,7 +19,7 @@ from pgtrickle.plan.operators import Operator, Scan
 from pgtrickle.plan.passes.check_clock import check_clock
 from pgtrickle.plan.passes.require_end import require_end
 from pgtrickle.plan.program import Program
-from pgtrickle.plan.programs import QueryPrograms
+from pgtrickle.plan.programs import Auxiliary, QueryPrograms, with_changed_auxiliaries
 from pgtrickle.plan.targets.choose import choose_shape
 from pgtrickle.plan.targets.shape import Shape
 from pgtrickle.plan.targets.widths import require_room
@@ -40,8 +42,18 @@ def _compile(definition: QueryDefinition, context: Context) -> Compiled:
     block = analyse(tree, context)
     check_clock(block.operator, [expression for _, expression in block.outputs])
     require_end(block.operator)
+    block, kept = extract_auxiliaries(block, context)
     # a shape places and prunes its tree; for each window it binds the tree and writes it as SQL
-    compiled = Compiled(choose_shape(block, definition, context), block.operator)
+    shape = choose_shape(block, definition, context)
+    auxiliaries = tuple(
+        Auxiliary(
+            one.source,
+            frozenset(scan.source.relation for scan in scans_of(one.aggregate)),
+            Compiled(one.shape, one.aggregate),
+        )
+        for one in kept
+    )
+    compiled = Compiled(shape, block.operator, indexed(auxiliaries, shape, kept))
     # what cannot be written is found out now, and not by a refresh
     program = compiled.program(frozenset(source.relation for source in definition.sources.values()))
     if program is not None:
@@ -60,15 +72,16 @@ def regenerate(query: str, limits: QueryLimits = USUAL_LIMITS) -> str:
 class Compiled(QueryPrograms):
     """A query with its operators: it can make the program of any window."""
 
-    def __init__(self, shape: Shape, root: Operator) -> None:
+    def __init__(self, shape: Shape, root: Operator, auxiliaries: tuple[Auxiliary, ...] = ()) -> None:
         self.shape = shape
         self.root = root
+        self.auxiliaries = auxiliaries
         self._programs: LruCache[frozenset[RelationId], tuple[Program | None]] = LruCache(MAX_PROGRAMS)
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
         known = self._programs.get(changed)
         if known is None:
-            known = (self.shape.program(changed),)
+            known = (self.shape.program(with_changed_auxiliaries(changed, self.auxiliaries)),)
             self._programs.put(changed, known)
         return known[0]
 
@@ -84,6 +97,13 @@ class Compiled(QueryPrograms):
     def _initial(self) -> Program:
         return self.shape.initial()
 
+    def recomputation(self) -> Program:
+        return self._recomputation
+
+    @cached_property
+    def _recomputation(self) -> Program:
+        return self.shape.recomputation()
+
     @cached_property
     def clocked(self) -> frozenset[RelationId]:
         scans = (op for op in self.shape.operator.walk() if isinstance(op, Scan))
@@ -91,7 +111,9 @@ class Compiled(QueryPrograms):
 
     @cached_property
     def sources(self) -> frozenset[RelationId]:
-        return frozenset(op.source.relation for op in self.root.walk() if isinstance(op, Scan))
+        own = frozenset(op.source.relation for op in self.root.walk() if isinstance(op, Scan))
+        read = own.union(*(auxiliary.reads for auxiliary in self.auxiliaries))
+        return read - {auxiliary.source.relation for auxiliary in self.auxiliaries}
 
     @property
     def asks_on_apply(self) -> bool:

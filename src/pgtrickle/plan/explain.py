@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pgtrickle.model.source import Source, SourceKind
+from pgtrickle.model.source import STORED, Source, SourceKind
 from pgtrickle.plan.compile import Compiled
 from pgtrickle.plan.expressions.clock import shown_with_clock
 from pgtrickle.plan.operators import Evaluated, Operator, Scan
 from pgtrickle.plan.passes.bind.reads import same_text
 from pgtrickle.plan.program import Program
+from pgtrickle.plan.programs import Auxiliary, programs_for_all
 from pgtrickle.plan.properties import kind_of
 from pgtrickle.plan.reads import Lookup, Part, Read, ReadKind, Version
 from pgtrickle.plan.rules import RULES
@@ -28,6 +29,7 @@ def explanation(compiled: Compiled) -> str:
     lines = [f"result: {compiled.shape.description}", "", "operators, with the kind of each delta rule:"]
     lines += [f"  {line}" for line in tree_lines(compiled.root)]
     lines += _evaluated_lines(compiled.shape.operator)
+    lines += _auxiliary_lines(compiled)
     lines += compared_lines(op.source for op in compiled.root.walk() if isinstance(op, Scan))
     if program is not None:
         lines += ["", "reads from PostgreSQL, if every source has changed:"]
@@ -36,8 +38,31 @@ def explanation(compiled: Compiled) -> str:
         lines += ["", "expressions evaluated:"]
         lines += [f"  {line}" for line in _expression_lines(compiled, program)]
         lines += ["", "indexes that lookups lack:"]
-        lines += [f"  {line}" for line in missing_indexes(program)] or ["  none"]
+        lines += [f"  {line}" for line in missing_indexes(*programs_for_all(compiled))] or ["  none"]
     return "\n".join(lines)
+
+
+def _auxiliary_lines(compiled: Compiled) -> list[str]:
+    """The inner results that are kept: what each is, what it reads, and by what it is looked up."""
+    lines: list[str] = []
+    for auxiliary in compiled.auxiliaries:
+        assert isinstance(auxiliary.programs, Compiled)
+        lines.append(f"  {auxiliary.source.name}, with {_index_words(auxiliary)}:")
+        lines += [f"    {line}" for line in tree_lines(auxiliary.programs.root)]
+        program = auxiliary.programs.program(auxiliary.reads)
+        if program is not None:
+            lines += [f"    {line}" for read in program.reads for line in _read_lines(read)]
+            lines += [f"    {line.strip()}" for line in _extrema_lines(program)]
+    if not lines:
+        return []
+    return ["", "inner results kept beside it, followed first and in the same transaction:", *lines]
+
+
+def _index_words(auxiliary: Auxiliary) -> str:
+    listed = [f"({', '.join(names)})" for names in auxiliary.indexes]
+    if not listed:
+        return "one row"
+    return f"{'an index' if len(listed) == 1 else 'indexes'} on {' and '.join(listed)}"
 
 
 def _evaluated_lines(operator: Operator) -> list[str]:
@@ -78,22 +103,23 @@ def compared_lines(sources: Iterable[Source]) -> list[str]:
     ]
 
 
-def change_reads(program: Program) -> list[str]:
+def change_reads(*programs: Program) -> list[str]:
     """What a refresh reads of each source if every source has changed, one line for each read."""
     lines = []
-    for read in program.reads:
+    for read in (read for program in programs for read in program.reads):
         origin = str(read.source.name) if read.source else "a part of the query"
         lines.append(f"{origin}: {_access(read)}")
         lines += [f"{origin}: {_part_access(part)}" for part in read.parts]
     return list(dict.fromkeys(lines))
 
 
-def missing_indexes(program: Program) -> list[str]:
+def missing_indexes(*programs: Program) -> list[str]:
     """The statements that create an index for each lookup that has none."""
     found = []
-    inner = [part.rows for read in program.reads for part in read.parts]
-    for read in (*program.reads, *inner):
-        if read.source is None:
+    reads = [read for program in programs for read in program.reads]
+    inner = [part.rows for read in reads for part in read.parts]
+    for read in (*reads, *inner):
+        if read.source is None or read.source.kind is SourceKind.AUXILIARY or read.source.relation == STORED:
             continue
         for lookup in (one for one in read.lookups if one.columns):
             columns = [_source_text(column) for column in lookup.columns]
@@ -128,6 +154,8 @@ def _read_lines(read: Read) -> Iterator[str]:
 def _access(read: Read) -> str:
     if read.kind is ReadKind.CHANGES:
         return "the window of changes"
+    if read.closure is not None:
+        return "evaluated by PostgreSQL: what the derivations that changed add to the stored rows, and remove"
     if read.kind is ReadKind.ANSWER:
         return f"evaluated by PostgreSQL, {_VERSIONS[read.version]}{_gate(read)}"
     return _lookups_text(read)
@@ -148,6 +176,8 @@ def _part_access(part: Part) -> str:
     if part.is_recursed:
         return f"{part.rows.source.name}: whole table, because the recursion may reach every row"
     found = _lookups_text(part.rows) if part.is_reached else "only its change"
+    if part.rows.source.relation == STORED:
+        return f"the rows of the stream table itself: {found}"
     return f"{part.rows.source.name}: {found}"
 
 
@@ -162,14 +192,16 @@ def _lookup(lookup: Lookup) -> str:
         reads = " or ".join(dict.fromkeys(p.read for p in lookup.providers))
         return f"whole table, because no key leads from {reads} to it; read only if that has rows"
     origins = " and ".join(f"{p.read} ({', '.join(p.fields)})" for p in lookup.providers)
-    return f"lookup by ({', '.join(lookup.columns)}) from {origins}"
+    manner = "rows between the bounds of" if lookup.comparison else "from"
+    return f"lookup by ({', '.join(lookup.columns)}) {manner} {origins}"
 
 
 def _extrema_lines(program: Program) -> list[str]:
     rescan = getattr(program.target, "rescan", None)
     if rescan is None:
         return []
-    return ["  extrema: groups whose least or greatest value went away, evaluated by PostgreSQL"]
+    way = "found by an index" if rescan.by_index else "evaluated by PostgreSQL"
+    return [f"  extrema: groups whose least or greatest value went away, {way}"]
 
 
 def _expression_lines(compiled: Compiled, program: Program) -> Iterator[str]:

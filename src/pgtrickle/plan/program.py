@@ -143,7 +143,8 @@ class Program:
 
     `spark_sql` reads views named like the `inputs`; other reads only give keys. Its columns are the
     target's fields in order, then `weight` (RowsTarget, ReplacedGroups) or the count (MergedGroups,
-    between keys and slots).
+    between keys and slots). Where PostgreSQL computes everything, it is empty, and the only read has these
+    columns.
     """
 
     reads: tuple[Read, ...]

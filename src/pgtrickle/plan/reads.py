@@ -49,12 +49,16 @@ class Lookup:
     `columns` is the key as SQL over the alias `t`; `keys` are its carried fields, in the same order.
     Several providers add up. A null key matches null rows only where `is_null_safe`. Without
     columns it finds every row, but only if a provider has any: a gate.
+
+    With a `comparison` the keys are bounds of the one column: it finds the values between them, and where one
+    of them is null, the values that compare so with another.
     """
 
     columns: tuple[str, ...]
     keys: tuple[Field, ...]
     providers: tuple[KeyColumns, ...]
     is_null_safe: bool
+    comparison: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,29 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Closure:
+    """How the stored rows of a recursion change when some of its derivations do.
+
+    The query of the read gives derivations: `made` are the columns of the derived row, `origin` those of the
+    stored row that it is derived from, and `is_first` is 1 if it comes from the base instead. `columns` are
+    the columns of the stream table with their types, and `equality` the operators of these types. `base` is
+    the base as SQL; `from_gone`, `from_kept` and `from_new` are the step over the relations of these names
+    (`changes/recursions.py`). All have the columns `made`.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    equality: tuple[str, ...]
+    made: tuple[str, ...]
+    origin: tuple[str, ...]
+    is_first: str
+    base: str
+    from_gone: str
+    from_kept: str
+    from_new: str
+    is_all: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """One relation read from PostgreSQL under the snapshot of the refresh.
 
@@ -84,6 +111,9 @@ class Read:
     Rows are read as unchanged ones: where the source `is_changed`, what the window inserted is
     taken off again, by a negative weight. Rows that one of `earlier` finds too are marked AGAIN.
     A condition that `follows_clock` has the clock's sign where the time of either end goes.
+    With a `closure`, the read gives how the rows of a recursion change, and its query the derivations.
+    `by_index` is the same query for keys without nulls, over a relation `keys` with the columns `k1 … kn`:
+    PostgreSQL answers it from an index, once for each key.
     """
 
     name: str
@@ -100,6 +130,8 @@ class Read:
     follows_clock: bool = False
     parts: tuple[Part, ...] = ()
     version: Version = Version.NOW
+    closure: Closure | None = None
+    by_index: str | None = None
 
 
 class Role(Enum):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from pgtrickle.catalog.tables import dependencies
+from pgtrickle.model.auxiliary import AuxiliaryUse
 from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source, SourceKind
@@ -99,6 +100,9 @@ class Definition:
     settings: Settings
     captured: tuple[RelationId, ...]
     views: tuple[RelationId, ...]
+    auxiliary: AuxiliaryUse = AuxiliaryUse.AUTO
+    stream_table: int = 0
+    """The id of the stream table, if it exists."""
 
 
 def compile_table(
@@ -113,6 +117,8 @@ def compile_table(
         table.settings,
         tuple(need.relation for need in needs if need.is_captured),
         tuple(need.relation for need in needs if need.is_view),
+        table.auxiliary,
+        table.id,
     )
     found, described = _compile_definition(connection, definition, limits)
     return replace(found, answer=_answer(connection, definition, described, limits))
@@ -137,6 +143,8 @@ def _compile_definition(
         aggregates=aggregate_names(connection),
         set_functions=set_function_names(connection),
         outputs=text.outputs,
+        auxiliary=definition.auxiliary,
+        stream_table=definition.stream_table,
     )
     clock = clock_functions([described.query, *described.views.values()])
     found, reason = _compile(connection, definition, described, limits)

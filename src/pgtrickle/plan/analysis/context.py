@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pgtrickle.model.auxiliary import AuxiliaryUse
 from pgtrickle.model.errors import CommandRefused, UnsupportedQuery
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.source import PgType, Source
@@ -48,7 +49,7 @@ class QueryDefinition:
     """A query as PostgreSQL wrote it down, with all it reads.
 
     `aggregates` and `set_functions` are names of functions in lower case. Outside of pg_catalog, their schema
-    and a point come first.
+    and a point come first. `stream_table` is the id under which inner results are kept, if they are.
     """
 
     query: str
@@ -57,6 +58,8 @@ class QueryDefinition:
     aggregates: frozenset[str]
     outputs: tuple[tuple[str, PgType], ...]
     set_functions: frozenset[str] = SET_FUNCTIONS
+    auxiliary: AuxiliaryUse = AuxiliaryUse.NEVER
+    stream_table: int = 0
 
 
 @dataclass(slots=True)

@@ -24,13 +24,31 @@ def copy_operator(operator: Operator, context: Context) -> tuple[Operator, dict[
         if isinstance(part, Scan):
             context.count_relation()
             names[part.alias] = context.unique(part.alias)
-        given = part.given if isinstance(part, Scan) else ()
-        for name in (*given, *(c.name for c in part.columns)):
+        for name in _names_at(part):
             if name not in names:
                 names[name] = context.unique(name)
+    return _renamed(operator, names), names
+
+
+def with_numbered_names(operator: Operator) -> Operator:
+    """A copy in which all names are numbers: copies of the same operator are equal then."""
+    names: dict[str, str] = {}
+    for part in operator.walk():
+        aliases = (part.alias,) if isinstance(part, Scan) else ()
+        for name in (*aliases, *_names_at(part)):
+            names.setdefault(name, f"n{len(names)}")
+    return _renamed(operator, names)
+
+
+def _names_at(part: Operator) -> tuple[str, ...]:
+    given = part.given if isinstance(part, Scan) else ()
+    return (*given, *(c.name for c in part.columns))
+
+
+def _renamed(operator: Operator, names: dict[str, str]) -> Operator:
     copy = _rename(operator, names)
     assert isinstance(copy, Operator)
-    return copy, names
+    return copy
 
 
 def copy_block(block: Block, context: Context) -> Block:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from pgtrickle.model.carrier import Carrier
-from pgtrickle.model.source import PgType
+from pgtrickle.model.names import quoted
+from pgtrickle.model.source import PgType, SourceKind
 from pgtrickle.plan.analysis.context import Context
 from pgtrickle.plan.analysis.function_kinds import require_no_sets
 from pgtrickle.plan.carriers import MAX_SCALE, carrier_of, decimal, verbatim
@@ -163,6 +164,10 @@ def _has_several_forms(pg_type: PgType) -> bool:
 
 def _rows(scan: Scan) -> str:
     """What a scan's expressions are typed over."""
+    if scan.source.kind is SourceKind.AUXILIARY:
+        # it may not exist yet
+        columns = (f"null::{c.type.text} as {quoted(c.name)}" for c in scan.source.columns)
+        return f"(select {', '.join(columns)}) as t"
     return f"{scan.source.table.sql} as t"
 
 

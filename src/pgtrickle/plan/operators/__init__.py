@@ -15,12 +15,14 @@ from pgtrickle.plan.operators.scan import Scan, ScanColumn
 from pgtrickle.plan.operators.set_operation import SetKind, SetOperation
 from pgtrickle.plan.operators.single import MORE_THAN_ONE_ROW, Single
 from pgtrickle.plan.operators.table_function import TableFunction
+from pgtrickle.plan.operators.threshold import COMPARISONS, Threshold
 from pgtrickle.plan.operators.top import Ordering, Top
 from pgtrickle.plan.operators.union_all import UnionAll
 from pgtrickle.plan.operators.values import Values
 from pgtrickle.plan.operators.window import Window, WindowCall
 
 __all__ = [
+    "COMPARISONS",
     "MORE_THAN_ONE_ROW",
     "Aggregate",
     "Answer",
@@ -47,6 +49,7 @@ __all__ = [
     "SetOperation",
     "Single",
     "TableFunction",
+    "Threshold",
     "Top",
     "UnionAll",
     "Values",

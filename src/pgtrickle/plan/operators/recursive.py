@@ -24,7 +24,8 @@ class Recursive(Operator):
     """The rows of `base`, and those that `step` makes of them, of these again, and so on to the end.
 
     The columns of both are taken by position. Unless `is_all`, a row that was there already is
-    left out, and nothing is made of it again.
+    left out, and nothing is made of it again. `stored` names the columns of the stream table that hold these
+    columns, if the stream table holds the rows of the recursion and nothing else.
     """
 
     base: Operator
@@ -32,6 +33,7 @@ class Recursive(Operator):
     name: str
     columns_: tuple[Column, ...]
     is_all: bool
+    stored: tuple[str, ...] | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -42,6 +42,11 @@ def change_sql(op: Operator, end: End = End.CHANGE) -> str:
     return f"select {listed}{net} as {WEIGHT} from ({spark_sql(op)}){group} having {net} <> 0"
 
 
+def rows_sql(op: Operator) -> str:
+    """The rows of an operator as they are now, with their weights; the same row may come several times."""
+    return f"select {names_list(op.columns)}w1 as {WEIGHT} from ({spark_sql(op)}) where w1 <> 0"
+
+
 def input_sql(one: Input) -> str:
     """An input over views named like its reads."""
     fields = "".join(f"{spark_name(field.name)}, " for field in one.fields)

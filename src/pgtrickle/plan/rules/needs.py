@@ -7,9 +7,10 @@ always be widened: to fewer of its columns, and at last to all rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from pgtrickle.model.carrier import Field
 from pgtrickle.plan.operators import Evaluated, Operator, Scan, Values
 from pgtrickle.plan.reads import KeyColumns
 
@@ -20,11 +21,20 @@ class Need:
 
     Without columns all rows are needed if a provider has any row. Providers of None are no
     condition at all: everything is needed.
+
+    With a `comparison`, `bound` is what the providers hold: of the one column, the values between the bounds
+    are needed, or those that compare so with a bound where another one is null.
     """
 
     columns: tuple[str, ...]
     providers: tuple[KeyColumns, ...] | None
     is_null_safe: bool
+    comparison: str | None = None
+    bound: Field | None = None
+
+    def between(self, comparison: str, bound: Field) -> Need:
+        """The need for the values that a bound passes as it moves, if it is for the values of a column."""
+        return replace(self, comparison=comparison, bound=bound) if self.columns else self
 
     def over(self, place: Callable[[str], str | None]) -> Need:
         """The need over other columns; those that have no place are given up."""
@@ -44,8 +54,10 @@ class Need:
         if self.providers is None:
             return self
         providers = [KeyColumns(p.read, tuple(p.fields[i] for i, _ in kept)) for p in self.providers]
-        is_null_safe = self.is_null_safe if kept else False
-        return Need(tuple(name for _, name in kept), tuple(dict.fromkeys(providers)), is_null_safe)
+        names, unique = tuple(name for _, name in kept), tuple(dict.fromkeys(providers))
+        if not kept:
+            return Need((), unique, is_null_safe=False)
+        return replace(self, columns=names, providers=unique)
 
 
 Needs = tuple[Need, ...]

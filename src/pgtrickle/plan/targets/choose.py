@@ -10,7 +10,7 @@ from pgtrickle.plan.analysis.block import Block
 from pgtrickle.plan.analysis.context import Context, QueryDefinition
 from pgtrickle.plan.expressions import column
 from pgtrickle.plan.lowering.exactness import require_exact
-from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Scan, Top
+from pgtrickle.plan.operators import Aggregate, Distinct, Filter, GroupKey, Operator, Recursive, Scan, Top
 from pgtrickle.plan.program import Cut
 from pgtrickle.plan.targets.groups import Grouped
 from pgtrickle.plan.targets.merged import Merged
@@ -27,15 +27,27 @@ def choose_shape(block: Block, definition: QueryDefinition, context: Context) ->
     is_constant = not any(isinstance(part, Scan) for part in top.walk())
     if isinstance(top, Top) and not top.partition and not is_constant:
         grouped = _groups_at_top(replace(block, operator=top.child), definition)
-        if grouped is None or not _is_mergeable(grouped.aggregate) or not grouped.aggregate.keys:
+        if grouped is None or not is_mergeable(grouped.aggregate) or not grouped.aggregate.keys:
             return Ordered(block, definition.outputs, context)
         return Merged(_with_cut(grouped, top))
     grouped = _groups_at_top(block, definition)
     if grouped is None:
-        return Rows(block, definition.outputs, context)
-    if _is_mergeable(grouped.aggregate):
+        return Rows(_with_stored_recursion(block, definition), definition.outputs, context)
+    if is_mergeable(grouped.aggregate):
         return Merged(grouped)
     return Replaced(grouped)
+
+
+def _with_stored_recursion(block: Block, definition: QueryDefinition) -> Block:
+    """The query; its recursion knows where its rows are stored, if the query shows exactly these rows."""
+    recursion = block.operator
+    if not isinstance(recursion, Recursive):
+        return block
+    shown = {e.column: name for (name, _), (_, e) in zip(definition.outputs, block.outputs, strict=True)}
+    if shown.keys() != recursion.names or len(block.outputs) != len(shown):
+        return block
+    stored = tuple(shown[c.name] for c in recursion.columns)
+    return replace(block, operator=replace(recursion, stored=stored))
 
 
 def _with_cut(grouped: Grouped, top: Top) -> Grouped:
@@ -64,7 +76,8 @@ def _groups_at_top(block: Block, definition: QueryDefinition) -> Grouped | None:
     return Grouped(operator, having, outputs)
 
 
-def _is_mergeable(aggregate: Aggregate) -> bool:
+def is_mergeable(aggregate: Aggregate) -> bool:
+    """Whether the groups have a state that takes in a change."""
     is_known = all(call.function and EXACT[call.function].final for call in aggregate.calls)
     return is_known and all(_is_groupable(key, aggregate.child) for key in aggregate.keys)
 

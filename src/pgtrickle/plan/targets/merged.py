@@ -21,7 +21,9 @@ from pgtrickle.plan.passes.spark_sql import End, change_sql
 from pgtrickle.plan.program import Merge, MergedGroups, Output, Program, Slot
 from pgtrickle.plan.reads import WEIGHT, KeyColumns, Lookup, Read, ReadKind
 from pgtrickle.plan.rules.needs import EVERYTHING
+from pgtrickle.plan.targets.extrema import extrema_by_index
 from pgtrickle.plan.targets.groups import Grouped, group_outputs
+from pgtrickle.plan.targets.recomputed import BIGINT_CARRIER, recomputed
 from pgtrickle.plan.targets.shape import Shape
 
 COUNT = "count"
@@ -36,14 +38,17 @@ class _Slots:
     changes: list[tuple[Field, str]] = field(default_factory=list)
     known: dict[str, Slot] = field(default_factory=dict)
     extrema: list[tuple[Slot, Call]] = field(default_factory=list)
+    from_nothing: list[tuple[Field, str]] = field(default_factory=list)
+    """PostgreSQL's SQL for each change from nothing: over all rows of a group."""
 
-    def sum_of(self, sql: str, pg_type: str, carrier: Carrier) -> str:
+    def sum_of(self, sql: str, pg_type: str, carrier: Carrier, from_nothing: str) -> str:
         """A slot that adds up `sql`; its name."""
         if sql not in self.known:
             change = Field(f"s{len(self.slots)}", carrier)
             self.known[sql] = Slot(change.name, pg_type, Merge.ADD, change)
             self.slots.append(self.known[sql])
             self.changes.append((change, f"coalesce(sum({sql}), 0)"))
+            self.from_nothing.append((change, from_nothing))
         return quoted(self.known[sql].name)
 
     def extremum(self, call: Call, operand: str) -> str:
@@ -56,6 +61,9 @@ class _Slots:
             self.known[sql] = Slot(change.name, call.column.type.text, merge, change, removed)
             self.slots.append(self.known[sql])
             self.extrema.append((self.known[sql], call))
+            assert call.argument is not None
+            self.from_nothing.append((change, f"{merge.value}({call.argument.sql})"))
+            self.from_nothing.append((removed, f"null::{call.column.type.text}"))
             for part, sign in ((change, ">"), (removed, "<")):
                 self.changes.append((part, f"{merge.value}(case when {WEIGHT} {sign} 0 then {operand} end)"))
         return quoted(self.known[sql].name)
@@ -103,6 +111,19 @@ class Merged(Shape):
         bound, reads = bind(self.operator, frozenset(), (EVERYTHING,))
         return self._program(bound, reads, End.NOW)
 
+    def recomputation(self) -> Program:
+        keys, rows = self._aggregate.keys, prune_as_written(self._aggregate.child, self._used)
+        parts = [
+            *zip(self._keys, (key.expression.sql for key in keys), strict=True),
+            (Field(COUNT, BIGINT_CARRIER), "count(*)"),
+            *self._slots.from_nothing,
+        ]
+        listed = ", ".join(f"{sql} as {quoted(field.name)}" for field, sql in parts)
+        group = ", ".join(str(number + 1) for number in range(len(keys)))
+        tail = f" group by {group}" if group else ""
+        query = f"select {listed} from ({postgres_sql(rows)}) as t{tail}"
+        return recomputed(query, [field for field, _ in parts], self._target)
+
     def _program(self, bound: Operator, reads: tuple[Read, ...], end: End) -> Program:
         keys = [carried_value(key.expression, key.column, bound.columns) for key in self._aggregate.keys]
         parts = [f"{sql} as {f.name}" for sql, f in zip(keys, self._keys, strict=True)]
@@ -147,4 +168,5 @@ class Merged(Shape):
             fields=(*self._keys, *(slot.change for slot, _ in self._slots.extrema)),
             expressions=tuple(columns),
             lookups=lookups,
+            by_index=extrema_by_index(scanned),
         )

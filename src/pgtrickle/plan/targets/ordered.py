@@ -59,6 +59,9 @@ class Ordered(Shape):
         """Nothing is computed by Spark: PostgreSQL is asked for the first rows."""
         return Program((), "", self._target)
 
+    def recomputation(self) -> Program:
+        return self.initial()
+
     def _query(self) -> str:
         pairs = zip(self._rows.target.fields, self._rows.columns, strict=True)
         listed = ", ".join(f"t.{quoted(c.name)} as {quoted(f.name)}" for f, c in pairs)

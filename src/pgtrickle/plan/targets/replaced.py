@@ -15,12 +15,14 @@ from pgtrickle.plan.operators import Aggregate, Answer, Column, Evaluated, Opera
 from pgtrickle.plan.passes.bind import bind
 from pgtrickle.plan.passes.bind.reads import inputs_of
 from pgtrickle.plan.passes.place import require_equality
+from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.passes.prune import prune
 from pgtrickle.plan.program import Program, ReplacedGroups
 from pgtrickle.plan.reads import WEIGHT, Read
 from pgtrickle.plan.refusals import refuse
 from pgtrickle.plan.rules.needs import EVERYTHING
 from pgtrickle.plan.targets.groups import Grouped, group_outputs
+from pgtrickle.plan.targets.recomputed import recomputed
 from pgtrickle.plan.targets.shape import Shape
 
 _ALL = PgType("integer", "integer", "b", "N")
@@ -66,6 +68,13 @@ class Replaced(Shape):
         bound, reads = bind(self.operator, frozenset(), (EVERYTHING,))
         assert isinstance(bound, Answer)
         return self._program(bound, reads)
+
+    def recomputation(self) -> Program:
+        fields = (*self._keys, *self._values)
+        pairs = zip(fields, self._columns, strict=True)
+        listed = ", ".join(f"t.{quoted(c.name)} as {quoted(f.name)}" for f, c in pairs)
+        query = f"select {listed} from ({postgres_sql(self.operator)}) as t"
+        return recomputed(query, fields, self._target, has_weight=True)
 
     def _program(self, bound: Answer, reads: tuple[Read, ...]) -> Program:
         fields = (*self._keys, *self._values)

@@ -17,11 +17,12 @@ from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project, W
 from pgtrickle.plan.passes.bind import bind
 from pgtrickle.plan.passes.bind.reads import inputs_of
 from pgtrickle.plan.passes.place import place, require_equality
+from pgtrickle.plan.passes.postgres_sql import postgres_sql
 from pgtrickle.plan.passes.prune import prune, prune_as_written
-from pgtrickle.plan.passes.spark_sql import End, change_sql
+from pgtrickle.plan.passes.spark_sql import change_sql, rows_sql
 from pgtrickle.plan.program import Output, Program, RowsTarget
-from pgtrickle.plan.reads import Read
 from pgtrickle.plan.rules.needs import EVERYTHING
+from pgtrickle.plan.targets.recomputed import recomputed
 from pgtrickle.plan.targets.shape import Shape
 from pgtrickle.plan.targets.unique_key import unique_columns
 
@@ -57,6 +58,9 @@ class Rows(Shape):
         key = tuple(plain[name] for name in unique) if unique and has_key else None
         self._fields = tuple(Field(short[c.name], c.carrier) for c in self.columns)
         self.target = RowsTarget(self._fields, outputs, key)
+        self._types = types
+        is_copied = any(source.copy for source in context.definition.sources.values())
+        self._query = None if is_copied else context.definition.query.rstrip().removesuffix(";")
 
     @property
     def description(self) -> str:
@@ -65,18 +69,38 @@ class Rows(Shape):
 
     def program(self, changed: frozenset[RelationId]) -> Program | None:
         bound, reads = bind(self.operator, changed)
-        return None if isinstance(bound, Nothing) else self._program(bound, reads, End.CHANGE)
+        if isinstance(bound, Nothing):
+            return None
+        return Program(reads, change_sql(self._result(bound)), self.target, inputs_of(bound))
 
     def initial(self) -> Program:
         bound, reads = bind(self.operator, frozenset(), (EVERYTHING,))
-        return self._program(bound, reads, End.NOW)
+        # applying them adds equal rows up, or inserts each
+        return Program(reads, rows_sql(self._result(bound)), self.target, inputs_of(bound))
 
-    def _program(self, bound: Operator, reads: tuple[Read, ...], end: End) -> Program:
+    def recomputation(self) -> Program:
+        """The query itself, unless it reads copies: PostgreSQL plans it best as it was written."""
+        if self._query is None:
+            pairs = zip(self._fields, self.columns, strict=True)
+            listed = ", ".join(f"t.{quoted(c.name)} as {quoted(f.name)}" for f, c in pairs)
+            query = f"select {listed} from ({postgres_sql(self.written)}) as t"
+            return recomputed(query, self._fields, self.target, has_weight=True)
+        fields = [Field(f"f{number}", verbatim(pg_type)) for number, (_, pg_type) in enumerate(self._types)]
+        outputs = tuple(
+            replace(output, sql=quoted(field.name))
+            for output, field in zip(self.target.outputs, fields, strict=True)
+        )
+        target = RowsTarget(tuple(fields), outputs, self.target.key)
+        names = ", ".join(quoted(field.name) for field in fields)
+        query = f"select * from ({self._query}) as t{f'({names})' if names else ''}"
+        return recomputed(query, fields, target, has_weight=True)
+
+    def _result(self, bound: Operator) -> Project:
+        """The rows with the fields of the target."""
         named = tuple(
             Column(field.name, c.type, c.carrier) for field, c in zip(self._fields, self.columns, strict=True)
         )
-        result = Project(bound, named, tuple(column(c.name) for c in self.columns))
-        return Program(reads, change_sql(result, end), self.target, inputs_of(bound))
+        return Project(bound, named, tuple(column(c.name) for c in self.columns))
 
 
 def _shown_verbatim(operator: Operator) -> Operator:

@@ -29,6 +29,10 @@ class Shape(ABC):
     def initial(self) -> Program:
         """What to do to fill the stream table from nothing."""
 
+    @abstractmethod
+    def recomputation(self) -> Program:
+        """The same, with all of it computed by PostgreSQL: its only read has the rows of the target."""
+
     @property
     @abstractmethod
     def description(self) -> str:

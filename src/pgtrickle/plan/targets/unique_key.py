@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pgtrickle.plan.operators import Filter, Join, Mark, Operator, Scan
+from pgtrickle.plan.operators import Filter, Join, Mark, Operator, Scan, Threshold
 from pgtrickle.plan.rules import RULES
 
 
 def unique_columns(op: Operator) -> tuple[str, ...] | None:
     """Columns of the operator that no two of its rows share; None if none are known."""
     kept = list(_spine(op))
-    if any(not isinstance(part, (Scan, Filter, Join, Mark)) for part in kept):
+    if any(not isinstance(part, (Scan, Filter, Join, Mark, Threshold)) for part in kept):
         return None
     scans = [part for part in kept if isinstance(part, Scan)]
     keys = {scan.alias: _key(scan) for scan in scans}

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgtrickle.catalog.compiled import compiled_from, load_compiled, save_compiled
+from pgtrickle.model.auxiliary import AuxiliaryUse
 from pgtrickle.model.lru import LruCache
 from pgtrickle.model.settings import TEMPLATE_CACHE_MAX_ENTRIES
 from pgtrickle.model.stream_table import RelationId, StreamTable, StreamTableId
@@ -64,14 +65,22 @@ class _CachedCompilation:
     """A compilation in use, and the windows whose programs the other levels have."""
 
     found: Compilation
+    auxiliary: AuxiliaryUse
     generation: int
     ground_generation: int
     saved: frozenset[frozenset[RelationId]]
 
     def fits(self, table: StreamTable) -> bool:
-        return (self.found.query, self.found.mode, self.generation, self.ground_generation) == (
+        return (
+            self.found.query,
+            self.found.mode,
+            self.auxiliary,
+            self.generation,
+            self.ground_generation,
+        ) == (
             table.query,
             table.mode,
+            table.auxiliary,
             table.cache_generation,
             table.ground_generation,
         )
@@ -182,7 +191,11 @@ class Compilations:
             if data is not None:
                 self._write(key, data)
         return _CachedCompilation(
-            restored_compilation(found), key.generation, table.ground_generation, _windows(found)
+            restored_compilation(found),
+            table.auxiliary,
+            key.generation,
+            table.ground_generation,
+            _windows(found),
         )
 
     def _compile(self, connection: Connection, table: StreamTable) -> _CachedCompilation:
@@ -216,7 +229,9 @@ class Compilations:
         except DatabaseError:
             # other sidecars compile it themselves
             self._count("unsaved")
-        return _CachedCompilation(found, key.generation, table.ground_generation, _windows(values))
+        return _CachedCompilation(
+            found, table.auxiliary, key.generation, table.ground_generation, _windows(values)
+        )
 
     def _write(self, key: _CompilationKey, data: bytes) -> None:
         if self._files:
@@ -225,7 +240,14 @@ class Compilations:
     def _key(self, connection: Connection, table: StreamTable) -> _CompilationKey:
         """The key of what the compiler would read now."""
         origin = compiled_from(connection, table.id)
-        parts = (table.query, table.mode.value, table.settings, origin.text, self._limits)
+        parts = (
+            table.query,
+            table.mode.value,
+            table.auxiliary.value,
+            table.settings,
+            origin.text,
+            self._limits,
+        )
         with self._lock:
             self._databases.add(origin.database)
         fingerprint = hashlib.sha256(repr(parts).encode()).hexdigest()

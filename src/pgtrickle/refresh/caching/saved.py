@@ -9,7 +9,7 @@ from pgtrickle.model.source import PgType, Source
 from pgtrickle.model.stream_table import RefreshMode, RelationId
 from pgtrickle.plan.compile import Compiled
 from pgtrickle.plan.program import Program
-from pgtrickle.plan.programs import QueryPrograms
+from pgtrickle.plan.programs import Auxiliary, QueryPrograms
 from pgtrickle.refresh.compilation import Compilation
 
 MAX_SAVED = 32
@@ -25,6 +25,16 @@ class SavedProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedAuxiliary:
+    """An inner result that is kept; its plan keeps none itself."""
+
+    source: Source
+    reads: tuple[RelationId, ...]
+    indexes: tuple[tuple[str, ...], ...]
+    plan: SavedPlan
+
+
+@dataclass(frozen=True, slots=True)
 class SavedPlan:
     """A query that can be followed; one of its programs is for changes of all sources."""
 
@@ -32,7 +42,9 @@ class SavedPlan:
     clocked: tuple[RelationId, ...]
     asks_on_apply: bool
     initial: Program
+    recomputation: Program
     programs: tuple[SavedProgram, ...]
+    auxiliaries: tuple[SavedAuxiliary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +70,10 @@ class SavedFollowing(QueryPrograms):
 
     def __init__(self, plan: SavedPlan) -> None:
         self._plan = plan
+        self.auxiliaries = tuple(
+            Auxiliary(one.source, frozenset(one.reads), SavedFollowing(one.plan), one.indexes)
+            for one in plan.auxiliaries
+        )
         self._programs = {frozenset(one.changed): one.program for one in plan.programs}
         self._missed: set[frozenset[RelationId]] = set()
         self._lock = threading.Lock()
@@ -91,6 +107,9 @@ class SavedFollowing(QueryPrograms):
     def initial(self) -> Program:
         return self._plan.initial
 
+    def recomputation(self) -> Program:
+        return self._plan.recomputation
+
 
 def saved_compilation(found: Compilation) -> SavedCompilation:
     """The compilation as values; makes the programs of the commonest windows if they are missing."""
@@ -121,6 +140,11 @@ def restored_compilation(saved: SavedCompilation) -> Compilation:
     )
 
 
+def _auxiliary(one: Auxiliary) -> SavedAuxiliary:
+    assert isinstance(one.programs, Compiled)
+    return SavedAuxiliary(one.source, tuple(sorted(one.reads)), one.indexes, _plan(one.programs, ()))
+
+
 def _plan(compiled: Compiled, sources: tuple[Source, ...]) -> SavedPlan:
     every = frozenset(source.relation for source in sources) | compiled.sources
     asked = compiled.made
@@ -131,5 +155,7 @@ def _plan(compiled: Compiled, sources: tuple[Source, ...]) -> SavedPlan:
         clocked=tuple(sorted(compiled.clocked)),
         asks_on_apply=compiled.asks_on_apply,
         initial=compiled.initial(),
+        recomputation=compiled.recomputation(),
         programs=tuple(SavedProgram(tuple(sorted(one)), compiled.program(one)) for one in wanted),
+        auxiliaries=tuple(map(_auxiliary, compiled.auxiliaries)),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from itertools import chain
 
 import pyarrow as pa
@@ -17,11 +18,13 @@ from pgtrickle.apply.apply import (
     replace_all,
 )
 from pgtrickle.apply.merge import groups_to_rescan
+from pgtrickle.apply.recording import MovedRows
 from pgtrickle.apply.result_rows import Rows, carried_columns, carried_fields
 from pgtrickle.apply.temporary_rows import MANY_ROWS, as_relation, copy_onto, temporary_table
 from pgtrickle.apply.write import Applied
 from pgtrickle.changes.memory import Memory
 from pgtrickle.changes.read import read_all
+from pgtrickle.model.auxiliary import moved_table
 from pgtrickle.model.errors import Diverged
 from pgtrickle.model.phases import Phase
 from pgtrickle.plan.program import MergedGroups, Program
@@ -65,7 +68,11 @@ def apply_rows(run: ProgramRun, rows: Rows, count: int) -> Effect:
 def replace_rows(run: ProgramRun, rows: Rows) -> Applied:
     """Make these rows the whole content of the stream table and its state."""
     with run.session.phases.measure(Phase.APPLY):
-        return replace_all(run.session.write, destination(run), rows)
+        whole = destination(run)
+        if isinstance(whole.recording, MovedRows):
+            # what reads it is loaded too
+            whole = replace(whole, recording=None)
+        return replace_all(run.session.write, whole, rows)
 
 
 def load_first_rows(run: ProgramRun) -> Effect:
@@ -76,7 +83,9 @@ def load_first_rows(run: ProgramRun) -> Effect:
 
 def destination(run: ProgramRun) -> Destination:
     """Where the rows of a run go."""
-    table, recording = run.table, open_recording(run.session, run.table)
+    table = run.table
+    is_auxiliary = table.id < 0
+    recording = MovedRows(moved_table(table.id)) if is_auxiliary else open_recording(run.session, table)
     return Destination(
         table.name, table.match_columns, table.id, run.program.target, table.is_append_only, recording
     )

@@ -14,9 +14,10 @@ from pgtrickle.changes.kept_rows import Ask
 from pgtrickle.changes.memory import Holding
 from pgtrickle.changes.read import Whole, read_all
 from pgtrickle.changes.relations import Ends
+from pgtrickle.model.auxiliary import owner_id
 from pgtrickle.model.phases import Phase
 from pgtrickle.model.settings import SparkPath
-from pgtrickle.model.stream_table import StreamTable
+from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.pipeline.small import run_small
 from pgtrickle.plan.program import Program
 from pgtrickle.plan.reads import Read
@@ -84,7 +85,7 @@ def compute(run: ProgramRun, inputs: Mapping[str, pa.Table], *, keeps_plan: bool
     with (
         run.session.phases.measure(Phase.COMPUTE),
         unfollowable_values(),
-        run.engine.computing(run.table.id) as spark,
+        run.engine.computing(StreamTableId(owner_id(run.table.id))) as spark,
     ):
         result = run_small(spark, run.program.spark_sql, inputs, run.holding.left, keeps_plan=keeps_plan)
     run.holding.add(result)
@@ -98,11 +99,11 @@ def has_rows(inputs: Mapping[str, pa.Table]) -> bool:
 
 def kept_rows(run: ProgramRun) -> Whole:
     """Looks up the rows of small unchanged sources that the process keeps in memory."""
-    ends = run.ends
+    ends, owner = run.ends, StreamTableId(owner_id(run.table.id))
 
     def whole(read: Read, ask: Ask) -> pa.Table | None:
         assert read.source is not None
-        return run.engine.kept.whole(run.table.id, read, ends.frontier(read.source), ask)
+        return run.engine.kept.whole(owner, read, ends.frontier(read.source), ask)
 
     return whole
 

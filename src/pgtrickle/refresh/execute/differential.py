@@ -12,6 +12,7 @@ from pgtrickle.changes.memory import TooMuch
 from pgtrickle.changes.read import read_all
 from pgtrickle.model.phases import Phase
 from pgtrickle.plan.program import FirstRows
+from pgtrickle.postgres.connection import set_locally
 from pgtrickle.refresh.decide.reaches import Reach
 from pgtrickle.refresh.decide.sizes import whole_rows
 from pgtrickle.refresh.execute.apply_result import (
@@ -32,6 +33,7 @@ from pgtrickle.refresh.execute.staging import Staging
 from pgtrickle.refresh.execute.task_reads import PartialRead
 from pgtrickle.refresh.faults import unfollowable_values
 from pgtrickle.refresh.outcome import NOTHING, Effect
+from pgtrickle.refresh.session import PLANNED_AS_A_WHOLE
 
 
 def follow(run: ProgramRun, *, is_large: bool) -> Effect:
@@ -66,6 +68,18 @@ def load(run: ProgramRun, *, is_large: bool) -> Effect:
         create_storage(run.session.write, run.table.id, run.program.target)
         with rows_of(run, result) as rows:
             return Effect(replace_rows(run, rows), result.num_rows)
+
+
+def recompute_all(run: ProgramRun) -> Effect:
+    """Make the stream table and its state hold what PostgreSQL computes from all rows; may raise TooMuch."""
+    if isinstance(run.program.target, FirstRows):
+        return load_first_rows(run)
+    (read,) = run.program.reads
+    with run.session.phases.measure(Phase.COMPUTE), run.session.bounded_reads(), unfollowable_values():
+        set_locally(run.session.read, PLANNED_AS_A_WHOLE)
+        result = read_all((read,), run.session.read, run.ends, run.holding)[read.name]
+    with run.session.phases.measure(Phase.APPLY), rows_of(run, result) as rows:
+        return Effect(replace_rows(run, rows), result.num_rows)
 
 
 def _compute_change(run: ProgramRun) -> pa.Table | PartialRead | None:

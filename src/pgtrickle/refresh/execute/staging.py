@@ -20,8 +20,10 @@ from pgtrickle.apply.storage import (
 from pgtrickle.apply.temporary_rows import temporary_table
 from pgtrickle.changes.inputs import without_repeats
 from pgtrickle.changes.read import has_weight
+from pgtrickle.model.auxiliary import owner_id
 from pgtrickle.model.phases import Phase
 from pgtrickle.model.settings import SparkPath
+from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.pipeline.distributed import Given, StagingTarget, run_distributed
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.pipeline.spooling import spool
@@ -37,14 +39,15 @@ from pgtrickle.refresh.execute.compute import ProgramRun
 from pgtrickle.refresh.execute.task_reads import (
     PartialRead,
     ReadPlan,
+    ReadQuery,
     Splitting,
     plan_remaining_reads,
     plan_whole_reads,
 )
 from pgtrickle.refresh.faults import unfollowable_values
 
-PARTS = 8
-"""Into how many pieces a large table is split: more than cores, so that none of them waits long."""
+LEAST_PARTS = 2
+"""A large table is split into as many pieces as tasks run at a time, and into this many at least."""
 FEW_PAGES = 256
 """The least number of pages, two megabytes, that is worth a task with a connection of its own."""
 
@@ -99,12 +102,12 @@ class Staging:
             empty_staging(connection, self._name)
             row = connection.execute("select pg_current_xact_id()::text::bigint").fetchone()
         assert row is not None
-        staging = StagingTarget(self._engine.dsn, self._name.name, row[0])
+        staging = StagingTarget(self._engine.dsn_of_tasks, self._name.name, row[0])
         phases = self._session.phases
         with (
             phases.measure(Phase.COMPUTE),
             unfollowable_values(),
-            self._engine.computing(table.id) as spark,
+            self._engine.computing(StreamTableId(owner_id(table.id))) as spark,
         ):
             with phases.measure(Phase.READ):
                 inputs, writers = self._inputs(places)
@@ -130,7 +133,10 @@ class Staging:
         """What the tasks and the driver read, and how many tasks may write."""
         scans = scan_counts(self._program)
         reads = [read for read in self._program.reads if read.name in scans]
-        splitting = Splitting(PARTS, FEW_PAGES if self._engine.path is SparkPath.AUTO else 1)
+        splitting = Splitting(
+            max(LEAST_PARTS, self._engine.spark.slots),
+            FEW_PAGES if self._engine.path is SparkPath.AUTO else 1,
+        )
         plan = self._read_plan(reads, splitting)
         pieces = {name: len(queries) for name, queries in plan.queries.items() if name in scans and queries}
         shares = divide_connections(places, pieces if self._session.can_share else {}, scans)
@@ -148,16 +154,16 @@ class Staging:
         holds_small = self._engine.path is SparkPath.AUTO
         return plan_whole_reads(self._run, reads, splitting, holds_small=holds_small)
 
-    def _input(self, read: Read, queries: Sequence[sql.Composable], readers: int | None) -> Given:
+    def _input(self, read: Read, queries: Sequence[ReadQuery], readers: int | None) -> Given:
         weighted = has_weight(read)
         schema = arrow_schema(read.fields, has_weight=weighted)
         if not queries:
             return schema.empty_table()
         if readers is None:
-            batches = (read_batches(self._session.read, query, schema) for query in queries)
+            batches = (read_batches(self._session.read, query.rows, schema) for query in queries)
             return spool(self._engine.spark, chain.from_iterable(batches), schema)
         return PartitionedQuery(
-            tuple(query.as_string(self._session.read) for query in queries),
+            tuple(query.for_task(self._session.read) for query in queries),
             read.fields,
             self._snapshot,
             (*evaluation(self._run.table.settings).items(), *self._engine.task_settings()),

@@ -7,6 +7,7 @@ memory, PostgreSQL finds them by the query that would have read them. Failing th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -15,10 +16,13 @@ import pyarrow as pa
 
 from pgtrickle.changes.keys import ALWAYS, KeyQuery, LookupKeys, any_of
 from pgtrickle.changes.memory import TooMuch
-from pgtrickle.changes.read import inserted_query, is_empty, read_one, read_query
+from pgtrickle.changes.read import inserted_query, is_empty, read_one, read_query, stored_query
 from pgtrickle.changes.relations import Ends
-from pgtrickle.pipeline.ranges import ctid_ranges
+from pgtrickle.model.carrier import STRING
+from pgtrickle.pipeline.ranges import PageRanges, page_ranges
+from pgtrickle.pipeline.source import PagedQuery, TaskQuery
 from pgtrickle.plan.reads import AGAIN, WEIGHT, Lookup, Read, ReadKind
+from pgtrickle.postgres.column_arrays import PAGES, PageRange
 from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.refresh.execute.compute import ProgramRun
 
@@ -28,7 +32,9 @@ SCAN_SHARE: Final = 0.5
 """A lookup that costs less than this part of a scan is not split by ranges of pages."""
 SCAN_TIMES: Final = 3.0
 """Nor is a lookup that costs this many times a scan: each range would repeat most of the work."""
-EVERYWHERE: Final = "true"
+_COLUMN: Final = re.compile(r't\.(\w+|"([^"]|"")+")')
+"""A column of what is read, as SQL."""
+EVERYWHERE: Final = PageRanges((), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +46,27 @@ class PartialRead:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadQuery:
+    """A part of a read: its rows as SQL, and, if a task can read it column by column, how."""
+
+    rows: sql.Composable
+    paged: sql.Composable | None = None
+    pages: PageRange | None = None
+    step: int | None = None
+
+    def for_task(self, connection: Connection) -> TaskQuery:
+        """What a task runs."""
+        if self.paged is None or self.pages is None or self.step is None:
+            return self.rows.as_string(connection)
+        return PagedQuery(self.paged.as_string(connection), self.pages, self.step)
+
+
+@dataclass(frozen=True, slots=True)
 class ReadPlan:
     """The rows that the driver holds, and the queries for all others, each by the name of its read."""
 
     held: Mapping[str, pa.Table]
-    queries: Mapping[str, list[sql.Composable]]
+    queries: Mapping[str, list[ReadQuery]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +80,7 @@ class Splitting:
 def plan_remaining_reads(run: ProgramRun, partial: PartialRead, splitting: Splitting) -> ReadPlan:
     """Plan everything that the driver has not read yet, in the order of the reads."""
     held, inner, ends = dict(partial.tables), dict[str, KeyQuery](), run.ends
-    queries: dict[str, list[sql.Composable]] = {}
+    queries: dict[str, list[ReadQuery]] = {}
     keys = LookupKeys(held, inner, _marked_lookups(run.program.reads))
     for read in run.program.reads:
         if read.name in held:
@@ -80,11 +102,14 @@ def plan_whole_reads(
 ) -> ReadPlan:
     """Plan to read every source as a whole, once; with `holds_small` the driver reads the small ones now."""
     held: dict[str, pa.Table] = {}
-    queries: dict[str, list[sql.Composable]] = {}
+    queries: dict[str, list[ReadQuery]] = {}
     for read in reads:
-        # the first read of a source finds all of its rows
-        ranges = () if read.earlier else _ranges(run.session.read, read, splitting)
-        is_small = holds_small and read.kind is ReadKind.ROWS and len(ranges) == 1
+        if read.earlier:
+            # the first read of a source finds all of its rows
+            queries[read.name] = []
+            continue
+        ranges = _ranges(run.session.read, read, splitting)
+        is_small = holds_small and read.kind is ReadKind.ROWS and not ranges.ranges
         found = _try_read(run, read, None) if is_small else None
         if found is not None:
             held[read.name] = found
@@ -108,7 +133,7 @@ def _small_rows(run: ProgramRun, read: Read, keys: LookupKeys, splitting: Splitt
         return read_one(read, run.session.read, run.ends, keys, run.holding)
     if read.kind is ReadKind.ANSWER or not all(map(keys.are_held, read.lookups)):
         return None
-    if read.kind is ReadKind.ROWS and len(_ranges(run.session.read, read, splitting)) > 1:
+    if read.kind is ReadKind.ROWS and _ranges(run.session.read, read, splitting).ranges:
         return None
     return _try_read(run, read, keys)
 
@@ -123,26 +148,37 @@ def _try_read(run: ProgramRun, read: Read, keys: LookupKeys | None) -> pa.Table 
 
 def _queries(
     connection: Connection, read: Read, ends: Ends, keys: LookupKeys, splitting: Splitting
-) -> list[sql.Composable]:
+) -> list[ReadQuery]:
     """The queries that together read it; none if an earlier read of its source finds all rows."""
     if read.earlier and any_of(read.earlier, keys) is ALWAYS:
         return []
     ranges = _ranges(connection, read, splitting)
-    if len(ranges) == 1 or not _is_scan(connection, read, ends, keys):
-        ranges = (EVERYWHERE,)
+    if ranges.ranges and not _is_scan(connection, read, ends, keys):
+        ranges = EVERYWHERE
     return _split_queries(read, ends, keys, ranges)
 
 
-def _split_queries(
-    read: Read, ends: Ends, keys: LookupKeys | None, ranges: Sequence[str]
-) -> list[sql.Composable]:
+def _split_queries(read: Read, ends: Ends, keys: LookupKeys | None, ranges: PageRanges) -> list[ReadQuery]:
     """A query for each range, and one that subtracts what the window inserted."""
-    if len(ranges) == 1:
-        return [_without_earlier(read, read_query(read, ends, keys))]
-    queries = [_without_earlier(read, read_query(read, ends, keys, piece)) for piece in ranges]
-    if queries and read.is_changed:
-        queries.append(_without_earlier(read, inserted_query(read, ends, keys)))
+    if not ranges.ranges:
+        return [ReadQuery(_without_earlier(read, read_query(read, ends, keys)))]
+    by_columns = ranges.step is not None and _is_bounded(read)
+    paged = _without_earlier(read, stored_query(read, ends, keys, PAGES)) if by_columns else None
+    queries = [
+        ReadQuery(_without_earlier(read, read_query(read, ends, keys, r.condition)), paged, r, ranges.step)
+        for r in ranges.ranges
+    ]
+    if read.is_changed:
+        queries.append(ReadQuery(_without_earlier(read, inserted_query(read, ends, keys))))
     return queries
+
+
+def _is_bounded(read: Read) -> bool:
+    """Whether what is read of a page is not much larger than the page: no text is computed."""
+    return all(
+        field.carrier.form is not STRING or _COLUMN.fullmatch(expression)
+        for field, expression in zip(read.fields, read.expressions, strict=True)
+    )
 
 
 def _without_earlier(read: Read, query: sql.Composable) -> sql.Composable:
@@ -155,10 +191,10 @@ def _without_earlier(read: Read, query: sql.Composable) -> sql.Composable:
     )
 
 
-def _ranges(connection: Connection, read: Read, splitting: Splitting) -> tuple[str, ...]:
+def _ranges(connection: Connection, read: Read, splitting: Splitting) -> PageRanges:
     if read.kind is not ReadKind.ROWS or read.source is None:
-        return (EVERYWHERE,)
-    return ctid_ranges(connection, read.source, splitting.parts, least_pages=splitting.least_pages)
+        return EVERYWHERE
+    return page_ranges(connection, read.source, splitting.parts, least_pages=splitting.least_pages)
 
 
 def _is_scan(connection: Connection, read: Read, ends: Ends, keys: LookupKeys) -> bool:

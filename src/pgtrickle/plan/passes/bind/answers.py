@@ -7,9 +7,9 @@ from dataclasses import replace
 from pgtrickle.model.carrier import Field
 from pgtrickle.model.names import quoted
 from pgtrickle.plan.operators import Answer, Column, Leaf, Operator, Recursive, Values
-from pgtrickle.plan.passes.bind.reads import Reads
+from pgtrickle.plan.passes.bind.reads import Reads, lookup_by
 from pgtrickle.plan.passes.postgres_sql import postgres_sql
-from pgtrickle.plan.reads import KeyColumns, Lookup, Part, Read, ReadKind, Role, Version
+from pgtrickle.plan.reads import Closure, KeyColumns, Lookup, Part, Read, ReadKind, Role, Version
 from pgtrickle.plan.rules.bound import relation_name
 from pgtrickle.plan.rules.needs import Needs
 
@@ -45,6 +45,14 @@ def add_recursion(bound: Operator, columns: tuple[Column, ...], needs: Needs, re
     if needs:
         found.append((reads.add(replace(whole, version=Version.STAYED)), Role.BOTH))
     return Answer(columns, tuple(found))
+
+
+def add_closure(bound: Operator, columns: tuple[Column, ...], closure: Closure, reads: Reads) -> Answer:
+    """How the stored rows of a recursion change; the bound tree gives its derivations."""
+    leaves = _leaves(bound)
+    whole = _read(postgres_sql(bound), columns, tuple(map(_part, leaves)), _gate(leaves))
+    changed = replace(whole, name="change_of_recursion", version=Version.CHANGED, closure=closure)
+    return Answer(columns, ((reads.add(changed), Role.CHANGE),))
 
 
 def add_constant(op: Values, reads: Reads) -> Answer:
@@ -109,7 +117,7 @@ def _lookups_of(columns: tuple[Column, ...], needs: Needs) -> tuple[Lookup, ...]
             return ()
         keys = tuple(Field(name, carriers[name]) for name in need.columns)
         places = tuple(f"t.{quoted(name)}" for name in need.columns)
-        found.append(Lookup(places, keys, need.providers, need.is_null_safe))
+        found.append(lookup_by(places, keys, need))
     return tuple(found)
 
 

@@ -31,7 +31,8 @@ from pgtrickle.plan.operators import (
     Values,
     Window,
 )
-from pgtrickle.plan.passes.bind.answers import add_answer, add_constant, add_recursion
+from pgtrickle.plan.passes.bind.answers import add_answer, add_closure, add_constant, add_recursion
+from pgtrickle.plan.passes.bind.derivations import Derivations, derivations_of
 from pgtrickle.plan.passes.bind.propagation import Propagation
 from pgtrickle.plan.passes.bind.reads import Reads, inputs_of, reachable
 from pgtrickle.plan.passes.bind.region import is_region, with_leaves
@@ -149,6 +150,11 @@ class Binding:
     def read_answer(self, op: Evaluated, needs: Needs) -> Operator:
         """What PostgreSQL evaluates over the rows that the change and these needs reach."""
         was_inside, self._is_inside = self._is_inside, True
+        derivations = None if was_inside or needs else _derivations(op)
+        if derivations is not None:
+            bound = self.bind(derivations.query, ())
+            self._is_inside = False
+            return add_closure(bound, op.columns, derivations.closure, self._reads)
         child = self.bind(op.child, needs)
         is_grouped = isinstance(op.child, (Aggregate, Window, Top))
         own = self.touched_groups(op.child) if is_grouped else self._gate(op.child)
@@ -177,6 +183,10 @@ def _needs_from(bound: Operator, pairs: list[tuple[str, str]], *, is_null_safe: 
             return (Need(targets, found, is_null_safe and bool(targets)),) if found else ()
     # no read tells what a recursion will reach, or that there is no row of an aggregate without keys
     return (EVERYTHING,)
+
+
+def _derivations(op: Evaluated) -> Derivations | None:
+    return derivations_of(op.child) if isinstance(op.child, Recursive) else None
 
 
 def _is_recursive(op: Evaluated) -> bool:

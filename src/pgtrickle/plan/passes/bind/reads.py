@@ -55,7 +55,7 @@ class Reads:
             if not read.lookups:
                 return [read]
             (lookup,) = read.lookups
-            if (lookup.columns, lookup.is_null_safe) != (wanted.columns, wanted.is_null_safe):
+            if _manner(lookup) != _manner(wanted):
                 continue
             covered = [provider for provider in missing if provider in lookup.providers]
             if covered:
@@ -113,10 +113,24 @@ def _uses(scan: Scan) -> tuple[str, ...]:
 
 def lookup_of(scan: Scan, need: Need) -> Lookup:
     """A need as a lookup in the scan's source."""
-    assert need.providers is not None
-    keys = tuple(Field(name, scan.column(name).carrier) for name in need.columns)
     columns = tuple(over_source(scan, scan.expression(name)) for name in need.columns)
-    return Lookup(columns, keys, need.providers, need.is_null_safe)
+    return lookup_by(columns, tuple(Field(name, scan.column(name).carrier) for name in need.columns), need)
+
+
+def lookup_by(columns: tuple[str, ...], keys: tuple[Field, ...], need: Need) -> Lookup:
+    """A need as a lookup by columns, given as SQL, whose values travel like the keys."""
+    assert need.providers is not None
+    if need.comparison is None or need.bound is None:
+        return Lookup(columns, keys, need.providers, need.is_null_safe)
+    return Lookup(columns, (need.bound,), need.providers, is_null_safe=False, comparison=need.comparison)
+
+
+def _manner(lookup: Lookup) -> tuple[object, ...]:
+    """What two lookups must share so that the keys of one can be added to the other."""
+    is_range = lookup.comparison is not None
+    # the values between all bounds are more than those between the bounds of each
+    bounds = lookup.providers if is_range else ()
+    return lookup.columns, lookup.is_null_safe, lookup.comparison, bounds
 
 
 def inputs_of(bound: Operator) -> tuple[Input, ...]:
