@@ -18,6 +18,7 @@ from pgtrickle.model.errors import Busy
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.compilation import CompiledTable
+from pgtrickle.refresh.decide.cost_model import Choice
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.faults import Altered
 from pgtrickle.refresh.session import Session, open_shareable, open_together
@@ -41,6 +42,10 @@ class RefreshRequest:
     initiated_by: str
     waits: bool
     asked_at: float = field(default_factory=time.perf_counter)
+    can_start_over: bool = False
+    """Whether a refresh that takes too long may be stopped, because the caller starts another one."""
+    outpaced: Choice | None = None
+    """What is done about the only table, after the other strategy was stopped."""
 
     @property
     def waited_ms(self) -> float:
@@ -64,7 +69,9 @@ def can_go_alone(members: Sequence[CompiledTable]) -> bool:
     if len(members) != 1:
         return False
     found = members[0].compilation
-    return found.compiled is not None and not found.upstream and not found.compiled.asks_on_apply
+    if found.compiled is None or found.compiled.auxiliaries:
+        return False
+    return not found.upstream and not found.compiled.asks_on_apply
 
 
 def claim_alone(

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from pgtrickle.capture.attached.broker import Broker
-from pgtrickle.capture.attached.databases import AttachedDatabases, Resolve
+from pgtrickle.capture.attached.databases import AttachedDatabases
+from pgtrickle.capture.attached.places import Resolve
 from pgtrickle.capture.wal.capture import WalCapture
 from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.kept_rows import KeptRows
@@ -25,6 +26,7 @@ from pgtrickle.pipeline.supply import SparkSupply
 from pgtrickle.pipeline.suspects import TableKey
 from pgtrickle.pipeline.tags import use_tag
 from pgtrickle.plan.limits import USUAL_LIMITS, QueryLimits
+from pgtrickle.postgres.addresses import task_address
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.pool import Pool
 from pgtrickle.postgres.temp_files import TempFiles
@@ -58,6 +60,8 @@ class Engine:
     large_window: int = LARGE_WINDOW
     large_reach: int = LARGE_REACH
     large_table: int = LARGE_TABLE
+    task_dsn: str | None = None
+    """Parts of the address that Spark's tasks use in place of those of `dsn`."""
     memory_limit: int | None = None
     """How many bytes all refreshes may hold in the driver; None is a part of the heap of Spark."""
     shared_memory: Memory | None = None
@@ -72,6 +76,7 @@ class Engine:
     """The limits past which a query is recomputed in full."""
     costs: Costs = field(default_factory=Costs)
     reaches: Reaches = field(default_factory=Reaches)
+    dsn_of_tasks: str = field(init=False, repr=False)
     pool: Pool = field(init=False, repr=False)
     attached: AttachedDatabases = field(init=False, repr=False)
     refresh_timeout: float | None = DEFAULTS.refresh_timeout
@@ -94,6 +99,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         self.pool = Pool(self.dsn, self.max_connections, self.pooling, temp_file_limit=self.temp_file_limit)
+        self.dsn_of_tasks = task_address(self.dsn, self.task_dsn)
         self.attached = AttachedDatabases(self.pool, self.resolve, self.broker)
         self.wal = WalCapture(self.dsn)
         self._owns_spark = not isinstance(self.start_spark, SparkSupply)

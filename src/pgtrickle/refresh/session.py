@@ -34,6 +34,8 @@ from pgtrickle.postgres.settings import (
 from pgtrickle.refresh.phases import PhaseClock
 
 LOCK_TIMEOUT = "5s"
+PLANNED_AS_A_WHOLE: Final = {"from_collapse_limit": "12", "join_collapse_limit": "12"}
+"""Our compiler nests subqueries, which PostgreSQL would otherwise join in the order in which they stand."""
 _SAVEPOINT: Final = "savepoint reads"
 _SET_LOCALLY: Final = sql.SQL("set local lock_timeout = {}; set local search_path = {}").format(
     sql.Literal(LOCK_TIMEOUT), sql.SQL(SAFE_PATH)

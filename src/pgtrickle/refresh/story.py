@@ -38,7 +38,7 @@ from pgtrickle.refresh.faults import Altered, StateLost, Unfollowable, check_gro
 from pgtrickle.refresh.outcome import Failure, Result, failure_of, has_moved, name_of, note_results
 from pgtrickle.refresh.prepare import prepare_all
 from pgtrickle.refresh.timeouts import Timeout
-from pgtrickle.refresh.waves import refresh_waves
+from pgtrickle.refresh.waves import StartOver, refresh_waves
 
 __all__ = ["Failure", "NotFollowed", "Result", "bring_up_to_date", "refresh", "refresh_all"]
 
@@ -80,7 +80,8 @@ def refresh_all(
     session holds, unless the caller `waits` for it. A table that diverged is loaded again, unless it is set
     to stop on divergence. `asked_at`, a reading of `time.perf_counter`, is when the tables began to wait.
     """
-    request = RefreshRequest(tuple(ids), initiated_by, waits, asked_at or time.perf_counter())
+    asked = asked_at or time.perf_counter()
+    request = RefreshRequest(tuple(ids), initiated_by, waits, asked, can_start_over=True)
     results = _refresh_in_time(engine, request)
     diverged = repairable_failures(results)
     if not diverged:
@@ -136,7 +137,7 @@ def _refresh_once(
     """Claim the tables, take the snapshot, refresh wave by wave, commit."""
     if not members:
         return []
-    is_alone = not failures and can_go_alone(members)
+    is_alone, is_stopped = not failures and can_go_alone(members), False
     names = tuple(str(member.table.name) for member in members)
     with (
         engine.tracer.span("refresh", tables=names, initiated_by=request.initiated_by) as span,
@@ -148,6 +149,9 @@ def _refresh_once(
             results = refresh_waves(engine, claim, failures)
         except Unfollowable as value:
             reason = str(value)
+        except StartOver as stopped:
+            reason, request = "", replace(request, outpaced=stopped.instead)
+            is_stopped = True
         except (PgTrickleError, DatabaseError) as error:
             if not is_alone:
                 raise
@@ -160,6 +164,8 @@ def _refresh_once(
             results = _commit(engine, claim, results)
             note_results(span, results)
             return results
+    if is_stopped:
+        return _refresh_once(engine, request, members, failures)
     # PostgreSQL evaluates the query in another transaction, which no longer goes alone
     return _refresh_once(engine, request, [members[0].only_full(reason)], ())
 

@@ -16,12 +16,15 @@ from itertools import count
 from typing import Final
 
 from pgtrickle.model.durations import duration_text
-from pgtrickle.model.errors import PreviewTimedOut, RefreshTimedOut, VerifyTimedOut
+from pgtrickle.model.errors import PreviewTimedOut, RefreshTimedOut, SparkLost, VerifyTimedOut
 from pgtrickle.model.stream_table import StreamTable
+from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.supply import SparkSupply
 from pgtrickle.postgres.pool import Pool
 
 WATCH_SECONDS: Final = 0.2
+PACE_SECONDS: Final = 0.02
+"""How long the watcher rests at least."""
 AGAIN_SECONDS: Final = 1.0
 """How often a cancellation is repeated: the refresh may have been between two statements or jobs."""
 _NUMBERS: Final = count(1)
@@ -43,6 +46,12 @@ class Timeout:
     is_over: bool = False
     is_on_spark: bool = False
     cancelled_at: float = 0.0
+    paced_at: float = 0.0
+    stop_at: float | None = None
+    """When what runs is to be stopped, because something else would be faster."""
+    is_stopped: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while it is stopped, so that nothing that comes after it is."""
 
     @property
     def left(self) -> float | None:
@@ -103,6 +112,14 @@ class PreviewTimeout(Timeout):
         )
 
 
+class Outpaced(Exception):
+    """A refresh was stopped because it took much longer than the other strategy would."""
+
+    def __init__(self, limit: Timeout) -> None:
+        self.milliseconds = 1000 * (time.monotonic() - limit.paced_at)
+        super().__init__(f"stopped after {self.milliseconds:,.0f} ms")
+
+
 class Timeouts:
     """Watches the refreshes of one engine."""
 
@@ -114,6 +131,7 @@ class Timeouts:
         self._has_some, self._is_closed = threading.Event(), threading.Event()
         self._watcher: threading.Thread | None = None
         self._interrupting: dict[Timeout, threading.Thread] = {}
+        self._is_paced = threading.Event()
 
     @property
     def current(self) -> Timeout | None:
@@ -140,6 +158,41 @@ class Timeouts:
         tag = f"pgtrickle preview {next(_NUMBERS)}"
         with self._run(PreviewTimeout(tag, seconds, tables=(table,))) as limit:
             yield limit
+
+    @contextmanager
+    def pacing(self, milliseconds: float | None) -> Iterator[None]:
+        """Stop what this thread does after these milliseconds and raise Outpaced; None lets it run."""
+        limit, started = self.current, time.monotonic()
+        if limit is None or milliseconds is None:
+            yield
+            return
+        with limit.lock:
+            limit.paced_at, limit.stop_at = started, started + milliseconds / 1000
+            limit.is_stopped = False
+        self._is_paced.set()
+        try:
+            yield
+        except (Outpaced, SparkLost):
+            self._end_pacing(limit)
+            raise
+        except Exception as error:
+            if self._end_pacing(limit) and not limit.is_over:
+                raise Outpaced(limit) from error
+            raise
+        else:
+            # its statements may have been canceled, so nothing can follow in the same transaction
+            if self._end_pacing(limit):
+                raise Outpaced(limit)
+
+    def _end_pacing(self, limit: Timeout) -> bool:
+        """Let the thread continue; whether it was stopped."""
+        with limit.lock:
+            was_stopped, limit.stop_at, limit.is_stopped = limit.is_stopped, None, False
+        asking = self._interrupting.get(limit)
+        if was_stopped and asking is not None:
+            # jobs that come next have the same tag
+            asking.join(AGAIN_SECONDS)
+        return was_stopped
 
     @contextmanager
     def _run(self, limit: Timeout) -> Iterator[Timeout]:
@@ -171,6 +224,8 @@ class Timeouts:
         """Raise if the refresh of this thread is past its limit."""
         if (limit := self.current) is not None and limit.is_over:
             raise limit.error() from error
+        if limit is not None and limit.is_stopped:
+            raise Outpaced(limit) from error
 
     @contextmanager
     def on_spark(self) -> Iterator[str | None]:
@@ -189,6 +244,7 @@ class Timeouts:
     def close(self) -> None:
         """Stop the watching thread."""
         self._is_closed.set()
+        self._is_paced.set()
         self._has_some.set()
 
     def _watch(self, limit: Timeout) -> None:
@@ -211,17 +267,41 @@ class Timeouts:
             for limit in running:
                 if limit.left is not None and limit.left <= 0:
                     self._end(limit)
-            self._is_closed.wait(WATCH_SECONDS)
+                self._keep_pace(limit)
+            self._is_paced.clear()
+            self._is_paced.wait(self._seconds_to_watch(running))
 
     def _end(self, limit: Timeout) -> None:
         limit.is_over = True
         if time.monotonic() < limit.cancelled_at + AGAIN_SECONDS:
             return
         limit.cancelled_at = time.monotonic()
+        spark = self._cancel(limit)
+        if spark is not None and limit.left is not None and limit.left < -GRACE_SECONDS:
+            self._supply.give_up(spark, "a program in it did not stop when its refresh was canceled")
+
+    def _seconds_to_watch(self, running: Sequence[Timeout]) -> float:
+        """How long nothing needs to be done."""
+        now = time.monotonic()
+        stops = [stop for limit in running if (stop := limit.stop_at) is not None]
+        with self._lock:
+            # one may have begun since
+            stops += [stop for limit in self._running if (stop := limit.stop_at) is not None]
+        return max(PACE_SECONDS, min([WATCH_SECONDS, *(stop - now for stop in stops)]))
+
+    def _keep_pace(self, limit: Timeout) -> None:
+        """Stop a refresh that takes too long; again and again, since it may be between two statements."""
+        with limit.lock:
+            if limit.stop_at is not None and time.monotonic() >= limit.stop_at:
+                limit.is_stopped = True
+                self._cancel(limit)
+
+    def _cancel(self, limit: Timeout) -> Spark | None:
+        """Cancel the statements of a refresh, and its jobs; gives the Spark that it computes on."""
         self._pool.cancel(limit.thread)
         spark = self._supply.current
         if spark is None or not limit.is_on_spark:
-            return
+            return None
         asking = self._interrupting.get(limit)
         if asking is None or not asking.is_alive():
             # a frozen JVM does not answer, so another thread asks it
@@ -231,5 +311,4 @@ class Timeouts:
             asking = threading.Thread(target=spark.interrupt, args=(limit.tag,), daemon=True)
             self._interrupting[limit] = asking
             asking.start()
-        if limit.left is not None and limit.left < -GRACE_SECONDS:
-            self._supply.give_up(spark, "a program in it did not stop when its refresh was canceled")
+        return spark

@@ -24,7 +24,8 @@ from pgtrickle.model.stream_table import Action, Status, StreamTable
 from pgtrickle.postgres.prepared_statements import prepared_statements
 from pgtrickle.refresh.claim import Claim
 from pgtrickle.refresh.compilation import CompiledTable
-from pgtrickle.refresh.decide.action import Step, plan_step, required_action
+from pgtrickle.refresh.decide.action import Step, note_stopped, plan_step, required_action
+from pgtrickle.refresh.decide.cost_model import Choice
 from pgtrickle.refresh.decide.windows import pending_windows
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.execute.apply_result import apply_with_others
@@ -54,11 +55,20 @@ from pgtrickle.refresh.outcome import (
 )
 from pgtrickle.refresh.phases import PhaseClock
 from pgtrickle.refresh.session import Session
+from pgtrickle.refresh.timeouts import Outpaced
 
 _Change = tuple[Step, ProgramRun, pa.Table]
 _Timed = tuple[Effect, PhaseTimes]
 """The effect of an application, and how long it took."""
 _AT_ONCE = PhaseTimes()
+
+
+class StartOver(Exception):
+    """The refresh of a table was stopped, and has to be started again with the other strategy."""
+
+    def __init__(self, instead: Choice) -> None:
+        super().__init__(instead.reason)
+        self.instead = instead
 
 
 def refresh_waves(engine: Engine, claim: Claim, failures: Sequence[Failure] = ()) -> list[Result]:
@@ -89,6 +99,11 @@ def waves(members: Sequence[CompiledTable]) -> Iterator[list[CompiledTable]]:
         level[member.table.name] = 1 + max(below, default=-1)
     for number in range(max(level.values(), default=-1) + 1):
         yield [member for member in members if level[member.table.name] == number]
+
+
+def _keeps_auxiliaries(step: Step) -> bool:
+    """Whether inner results of the table have to be followed before it."""
+    return step.compilation.compiled is not None and bool(step.compilation.compiled.auxiliaries)
 
 
 @dataclass(slots=True)
@@ -141,9 +156,23 @@ class _Waves:
         with self.session.phases.measure(Phase.READ):
             windows = pending_windows(self.session, members)
         pairs = zip(members, windows, strict=True)
-        steps = [plan_step(self.engine, self.session, member, part) for member, part in pairs]
+        request = self.claim.request
+        steps = [
+            plan_step(self.engine, self.session, member, part, request.outpaced) for member, part in pairs
+        ]
         # work for the whole wave is charged to its tables in equal shares
         self._share = self.session.phases.take() / len(members)
+        # what is stopped is started again as a whole, so a table that is refreshed with others is not
+        may_stop = request.can_start_over and len(self.claim.members) == 1
+        stop_ms = steps[0].stop_ms if may_stop else None
+        try:
+            with self.engine.timeouts.pacing(stop_ms):
+                self._carry_out(steps)
+        except Outpaced as stopped:
+            at = self.session.taken_at
+            raise StartOver(note_stopped(self.engine, steps[0], stopped.milliseconds, at)) from stopped
+
+    def _carry_out(self, steps: Sequence[Step]) -> None:
         finished = self._refresh_side_by_side(steps)
         for step in steps:
             if step.action is Action.NO_DATA:
@@ -163,6 +192,7 @@ class _Waves:
                 (step, ProgramRun(self.engine, self.session, step.table, program, holding))
                 for step in steps
                 if (program := step.program) is not None
+                and not _keeps_auxiliaries(step)
                 and not self.engine.reaches.is_expected(step.table.id, program)
             ]
             results = compute_side_by_side([run for _, run in runs], holding)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from pgtrickle.changes.source_window import SourceWindow
 from pgtrickle.model.stream_table import Action, RefreshMode, StreamTable
 from pgtrickle.plan.program import Program
 from pgtrickle.refresh.compilation import Compilation, CompiledTable
-from pgtrickle.refresh.decide.cost_model import RefreshSample, Strategy, choice, may_try_full
-from pgtrickle.refresh.decide.sizes import estimated_rows
+from pgtrickle.refresh.decide.cost_model import (
+    Choice,
+    CostLimits,
+    Estimate,
+    RefreshSample,
+    Strategy,
+    choice,
+    is_settled,
+)
+from pgtrickle.refresh.decide.estimates import estimate
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
 
@@ -25,6 +33,10 @@ class Step:
     action: Action
     reason: str
     started_at: datetime
+    stop_ms: float | None = None
+    """After how many milliseconds it is stopped, and the other strategy used instead; None never."""
+    other_ms: float | None = None
+    """What that is expected to take."""
 
     @property
     def program(self) -> Program | None:
@@ -46,15 +58,47 @@ class Step:
             return None
         if self.compilation.compiled is None:
             return Strategy.RECOMPUTE
-        return Strategy.DELTA if self.action is Action.DIFFERENTIAL else Strategy.LOAD
+        match self.action:
+            case Action.DIFFERENTIAL:
+                return Strategy.DELTA
+            case Action.FULL:
+                return Strategy.RECOMPUTE
+            case _:
+                return Strategy.LOAD
+
+    @property
+    def changed(self) -> str:
+        """Which sources have changed, as the cost model tells windows apart."""
+        return ",".join(sorted(str(window.relation) for window in self.windows)) or "only the clock"
+
+    def sample(self, milliseconds: float, at: datetime) -> RefreshSample:
+        """What the cost model learns if the step took this long."""
+        assert self.strategy is not None
+        is_new_start = not self.table.is_populated or self.table.reinit_reason is not None
+        return RefreshSample(
+            self.strategy, self.change_rows, milliseconds, at.timestamp(), is_new_start, self.changed
+        )
 
 
-def plan_step(engine: Engine, session: Session, member: CompiledTable, windows: list[SourceWindow]) -> Step:
-    """Decide about the windows of a table: follow them, or load all rows if that should be faster."""
+def plan_step(
+    engine: Engine,
+    session: Session,
+    member: CompiledTable,
+    windows: list[SourceWindow],
+    outpaced: Choice | None = None,
+) -> Step:
+    """Decide about the windows of a table: follow them, or compute all rows if that should be faster.
+
+    If one of the two was `outpaced`, it is the other.
+    """
     started = datetime.now(UTC)
     action, reason = required_action(member, windows)
     step = Step(member.table, member.compilation, windows, action, reason, started)
-    return _cheaper_step(engine, session, step) if action is Action.DIFFERENTIAL else step
+    if action is not Action.DIFFERENTIAL or member.table.mode is not RefreshMode.AUTO:
+        return step
+    if outpaced is not None:
+        return _with_opinion(step, outpaced)
+    return _cheaper_step(engine, session, step)
 
 
 def required_action(member: CompiledTable, windows: list[SourceWindow]) -> tuple[Action, str]:
@@ -81,36 +125,65 @@ def required_action(member: CompiledTable, windows: list[SourceWindow]) -> tuple
 
 
 def _cheaper_step(engine: Engine, session: Session, step: Step) -> Step:
-    """The step, or a load of all rows if that is cheaper; the reason says what the cost model expects.
+    """The step, or a full refresh if that is cheaper; the reason says what the cost model expects.
 
-    Only AUTO leaves a choice. A load uses the table's own program, so that its state stays right.
+    Only AUTO leaves a choice. A full refresh computes the state of the table too, so that it stays right.
     """
-    table, rows, limits = step.table, step.change_rows, engine.costs.limits
-    is_settling = session.taken_at - table.created_at < timedelta(seconds=limits.settles_seconds)
-    if table.mode is not RefreshMode.AUTO or is_settling:
+    program = step.program
+    if program is None:
         return step
-    known = engine.costs.of(session.write, table.id)
-    preferred = choice(known, rows, session.taken_at.timestamp(), limits)
-    if preferred.is_full:
-        return _with_opinion(step, Action.FULL, preferred.reason)
-    if may_try_full(known, rows, limits):
-        total = estimated_rows(session.read, [source.table.sql for source in step.compilation.sources])
-        if rows >= total:
-            return _with_opinion(
-                step, Action.FULL, f"full tried, since the sources have about {total:,} rows"
-            )
-    return _with_opinion(step, Action.DIFFERENTIAL, preferred.reason)
+    costs, table, rows, changed = engine.costs, step.table.id, step.change_rows, step.changed
+    now, limits = session.taken_at.timestamp(), costs.limits
+    known = costs.of(session.write, table)
+    estimated: Estimate | None = None
+    if not is_settled(known, changed, rows, limits):
+        is_kept, estimated = costs.estimate(table, changed, rows, now)
+        if not is_kept:
+            costs.keep_estimate(table, changed, rows, now, _estimate(session, step, program, limits))
+            _, estimated = costs.estimate(table, changed, rows, now)
+    chosen = choice(known, changed, rows, estimated, now, limits, is_cold=costs.is_cold(table, changed))
+    return _with_opinion(step, chosen)
 
 
-def _with_opinion(step: Step, action: Action, opinion: str) -> Step:
-    reason = f"{step.reason}; {opinion}" if opinion else step.reason
-    return Step(step.table, step.compilation, step.windows, action, reason, step.started_at)
+def _estimate(session: Session, step: Step, program: Program, limits: CostLimits) -> Estimate | None:
+    compiled = step.compilation.compiled
+    assert compiled is not None
+    kept = [one.programs for one in compiled.auxiliaries]
+    changed = frozenset(window.relation for window in step.windows)
+    moved = [one.programs.program(changed & one.reads) for one in compiled.auxiliaries]
+    session.enter(step.table.settings)
+    found = estimate(
+        session.read,
+        step.table,
+        [program, *(one for one in moved if one is not None)],
+        [one.recomputation() for one in (compiled, *kept)],
+        step.compilation.sources,
+        step.windows,
+        limits,
+    )
+    session.leave()
+    return found
+
+
+def _with_opinion(step: Step, chosen: Choice) -> Step:
+    reason = f"{step.reason}; {chosen.reason}" if chosen.reason else step.reason
+    action = Action.FULL if chosen.is_full else step.action
+    return replace(step, action=action, reason=reason, stop_ms=chosen.stop_ms, other_ms=chosen.other_ms)
+
+
+def note_stopped(engine: Engine, step: Step, milliseconds: float, at: datetime) -> Choice:
+    """Remember that a refresh was stopped, and would have taken longer; gives what is done instead."""
+    engine.costs.add(step.table.id, step.sample(milliseconds, at))
+    was_full = step.action is Action.FULL
+    what, other = ("full", "differential") if was_full else ("differential", "full")
+    return Choice(
+        not was_full,
+        f"{what} stopped after {milliseconds:,.0f} ms,"
+        f" since a {other} refresh takes about {step.other_ms or 0.0:,.0f} ms",
+    )
 
 
 def note_cost(engine: Engine, step: Step, milliseconds: float, at: datetime) -> None:
     """Remember how many milliseconds a refresh took."""
-    if step.strategy is None:
-        return
-    is_new_start = not step.table.is_populated or step.table.reinit_reason is not None
-    sample = RefreshSample(step.strategy, step.change_rows, milliseconds, at.timestamp(), is_new_start)
-    engine.costs.add(step.table.id, sample)
+    if step.strategy is not None:
+        engine.costs.add(step.table.id, step.sample(milliseconds, at))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pgtrickle.changes.relations import Ends
+from pgtrickle.changes.relations import Ends, StoredRows
 from pgtrickle.changes.source_window import SourceWindow, Start, count_windows
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.source import Source, SourceKind
@@ -42,4 +42,5 @@ def ends_of(session: Session, table: StreamTable) -> Ends:
     def frontier(source: Source) -> Frontier:
         return start_of(table, source) or Frontier(3, 3)
 
-    return Ends(frontier, table.data_timestamp, session.taken_at, session.decoded)
+    stored = StoredRows(table.name, table.match_columns)
+    return Ends(frontier, table.data_timestamp, session.taken_at, session.decoded, stored)
