@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,10 +14,10 @@ import psutil  # type: ignore[import-untyped]
 from bench.crowd import crowd
 from bench.figures import Figure, at_least, ratio
 from bench.pgbench import CLIENTS, Ran, pgbench
+from bench.sidecar import READY_SECONDS, let, sidecar
 from bench.stage import Place, Stage
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.embedded.host import free_port
-from pgtrickle.model.settings import CACHE_DIR, DSN
 from tests.fixtures.poolers import new_pooler, program
 from tests.fixtures.waiting import eventually
 
@@ -37,7 +33,6 @@ LEAST: Final = 0.97
 DATABASE: Final = "neighbour"
 _LOOK_SECONDS: Final = 5.0
 _PATIENCE_SECONDS: Final = 20.0
-_READY_SECONDS: Final = 400.0
 _IDLE_SHARE: Final = 0.06
 """How much of a core an idle sidecar takes at most. Before that, its JVM still compiles."""
 _SCRIPT: Final = """\\set id random(1, {rows})
@@ -59,16 +54,16 @@ def neighbour(stage: Stage) -> list[Figure]:
         place.trickle.refresh("richest")
         place.settle()
         script = _SCRIPT.format(rows=rows)
-        with _sidecar(place) as sidecar:
-            idle = [_share_of_a_core(place, sidecar) for _ in range(rounds)]
+        with _sidecar(place) as beside:
+            idle = [_share_of_a_core(place, beside) for _ in range(rounds)]
             for number in range(1 + rounds):
                 for way in (BESIDE, ALONE) if number % 2 else (ALONE, BESIDE):
-                    _let(sidecar, runs=way == BESIDE)
+                    let(beside, runs=way == BESIDE)
                     fast, paced = _run(place.dsn, script)
                     if number:
                         rates[way].append(fast.per_second)
                         waits[way].append(paced.milliseconds)
-            _let(sidecar, runs=True)
+            let(beside, runs=True)
         if program() is not None:
             with new_pooler(stage.server, (SUPERUSER,), size=CLIENTS) as pooler:
                 addresses = {PROXIED: pooler.dsn(DATABASE, SUPERUSER), ALONE: place.dsn}
@@ -78,7 +73,7 @@ def neighbour(stage: Stage) -> list[Figure]:
                         if number:
                             proxied[way].append(fast.per_second)
                             slower[way].append(paced.milliseconds)
-    beside = f"with an idle sidecar of {TABLES} stream tables, its page and metrics beside ÷ without"
+    with_it = f"with an idle sidecar of {TABLES} stream tables, its page and metrics beside ÷ without"
     figures = [
         Figure(
             f"share of a core that an idle sidecar of {TABLES} stream tables takes",
@@ -87,9 +82,14 @@ def neighbour(stage: Stage) -> list[Figure]:
             samples={"share": idle},
         ),
         ratio(
-            f"reads per second, {CLIENTS} clients, {beside}", BESIDE, ALONE, rates, at_least(LEAST), unit="/s"
+            f"reads per second, {CLIENTS} clients, {with_it}",
+            BESIDE,
+            ALONE,
+            rates,
+            at_least(LEAST),
+            unit="/s",
         ),
-        ratio(f"latency of {PACE} reads per second, {beside}", BESIDE, ALONE, waits, None, unit="ms"),
+        ratio(f"latency of {PACE} reads per second, {with_it}", BESIDE, ALONE, waits, None, unit="ms"),
     ]
     if proxied[PROXIED]:
         through = "through PgBouncer ÷ direct"
@@ -118,34 +118,9 @@ def _make_accounts(place: Place, rows: int) -> None:
 def _sidecar(place: Place) -> Iterator[psutil.Process]:
     """A sidecar in a process of its own, with its own Spark, once it has computed something."""
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "pgtrickle.interfaces.cli",
-        "run",
-        "--spark-conf",
-        "spark.driver.memory=1g",
-        "--http",
-        f"127.0.0.1:{port}",
-    ]
-    # without files, because the first start on a host writes an archive of classes for minutes
-    environment = {**os.environ, DSN.variable: place.dsn, CACHE_DIR.variable: "off"}
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        try:
-            ready = (
-                "select exists (select from pgtrickle.server_worker_inventory"
-                " where is_alive and vitals ->> 'in_place' is not null"
-                " and vitals ->> 'waits_for_spark' is null)"
-            )
-            eventually(lambda: place.connection.execute(ready).fetchone() == (True,), seconds=_READY_SECONDS)
-            found = psutil.Process(process.pid)
-            with _watched(port):
-                eventually(lambda: _is_at_rest(place, found), seconds=_READY_SECONDS)
-                yield found
-        finally:
-            process.send_signal(signal.SIGTERM)
+    with sidecar(place, "--http", f"127.0.0.1:{port}") as found, _watched(port):
+        eventually(lambda: _is_at_rest(place, found), seconds=READY_SECONDS)
+        yield found
 
 
 @contextmanager
@@ -176,34 +151,26 @@ def _watched(port: int) -> Iterator[None]:
         done.set()
 
 
-def _let(sidecar: psutil.Process, *, runs: bool) -> None:
-    """Freeze the process and its JVM, or let them go on: faster than a start, and as quiet as a stop."""
-    for process in (sidecar, *sidecar.children(recursive=True)):
-        (process.resume if runs else process.suspend)()
-    # what waited for its turn meanwhile is done first
-    threading.Event().wait(1.0)
-
-
-def _is_at_rest(place: Place, sidecar: psutil.Process) -> bool:
+def _is_at_rest(place: Place, beside: psutil.Process) -> bool:
     """Whether it takes little again and again: on a busy machine, one look may catch it waiting."""
-    return all(_share_of_a_core(place, sidecar) < _IDLE_SHARE for _ in range(3))
+    return all(_share_of_a_core(place, beside) < _IDLE_SHARE for _ in range(3))
 
 
-def _share_of_a_core(place: Place, sidecar: psutil.Process) -> float:
+def _share_of_a_core(place: Place, beside: psutil.Process) -> float:
     """The time on a core that the sidecar took lately, per second: Python, its JVM, its server processes.
 
     Whatever else the machine does, this is what the sidecar takes from others.
     """
-    before = _core_seconds(place, sidecar)
+    before = _core_seconds(place, beside)
     threading.Event().wait(_LOOK_SECONDS)
-    return (_core_seconds(place, sidecar) - before) / _LOOK_SECONDS
+    return (_core_seconds(place, beside) - before) / _LOOK_SECONDS
 
 
-def _core_seconds(place: Place, sidecar: psutil.Process) -> float:
+def _core_seconds(place: Place, beside: psutil.Process) -> float:
     serving = place.connection.execute(
         "select pid from pg_stat_activity where datname = current_database()"
         " and application_name like 'pgtrickle%' and pid <> pg_backend_pid()"
     ).fetchall()
-    processes = (sidecar, *sidecar.children(recursive=True), *(psutil.Process(pid) for (pid,) in serving))
+    processes = (beside, *beside.children(recursive=True), *(psutil.Process(pid) for (pid,) in serving))
     times = [process.cpu_times() for process in processes]
     return float(sum(time.user + time.system for time in times))

@@ -134,6 +134,10 @@ class SchedulerState:
                 self._examine.add(table)
                 self._examine |= self.definitions.graph.downstream(table) if self._knows(table) else set()
 
+    def examine(self, tables: Iterable[StreamTableId]) -> None:
+        """Decide about these again."""
+        self._examine.update(tables)
+
     def only_needs_reload(self, table: StreamTableId) -> bool:
         """Whether it has seen all changes and nobody waits for it, and only its state must be rebuilt."""
         state = self.states[table]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 
@@ -24,6 +24,7 @@ from pgtrickle.model.stream_table import Status, StreamTableId
 from pgtrickle.pipeline.supply import SparkChange
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.scheduler.policy.cpu_budget import HeldBack, is_paced
 from pgtrickle.scheduler.policy.definitions import Definitions, TableState
 from pgtrickle.scheduler.policy.falling_behind import episodes
 from pgtrickle.scheduler.policy.freshness import Allowance, Freshness, allowances, stale_tables
@@ -32,6 +33,7 @@ from pgtrickle.scheduler.policy.tick import Tick
 from pgtrickle.scheduler.policy.units import Unit, units
 from pgtrickle.scheduler.policy.urgency import group_urgency
 from pgtrickle.scheduler.service.blocked_requests import refuse_blocked
+from pgtrickle.scheduler.service.budgeting import Budgeting
 from pgtrickle.scheduler.service.falling_behind_alerts import note_episodes
 from pgtrickle.scheduler.service.load_definitions import load_definitions
 from pgtrickle.scheduler.service.pending_changes import pending_tables
@@ -44,6 +46,8 @@ from pgtrickle.scheduler.service.worker_shares import WorkerShare
 
 STALE_SECONDS = 10.0
 """A sidecar that has not polled for longer may have missed rows that were truncated, and starts over."""
+MAX_AT_ONCE = 64
+"""How many stream tables that wait for the CPU budget are examined for one unit."""
 SLOW_MILLISECONDS = 1000.0
 """A stream table whose last refresh took longer is a unit of its own."""
 
@@ -85,6 +89,8 @@ class Dispatcher:
     wake: threading.Event
     share: WorkerShare | None = None
     """The part of the workers that this database has, if several databases share them."""
+    budget: Budgeting | None = None
+    """The CPU time of the process; None is no limit."""
     is_enabled: bool = True
     wakeups: Wakeups = field(default_factory=Wakeups)
     on_comparisons: Callable[[], None] = lambda: None
@@ -108,6 +114,8 @@ class Dispatcher:
     _is_draining: bool = False
     _allowances: tuple[Definitions | None, Mapping[StreamTableId, Allowance]] = (None, {})
     _redefining: threading.Thread | None = None
+    _held: HeldBack = field(default_factory=HeldBack)
+    _paced: set[Unit] = field(default_factory=set)
     _to_redefine: set[StreamTableId] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -221,6 +229,9 @@ class Dispatcher:
         if tick.has_news:
             self._active_at = time.monotonic()
         self._check_installation(tick)
+        if self.budget is not None:
+            upstream = self.definitions.relations
+            self.budget.note_poll(wrote=any(source not in upstream for source in tick.touched))
         self.engine.notice_generation(tick.cache_generation)
         self.wakeups.note_writes(tick.touched)
         self._redefine(tick)
@@ -277,6 +288,8 @@ class Dispatcher:
     def _finish(self, done: UnitResult) -> None:
         self._active_at = time.monotonic()
         self._submitted.pop(done.unit, None)
+        if self.budget is not None:
+            self.budget.usage.note_statements(done.statement_ms / 1000)
         for table in done.unit.tables:
             definition = self.definitions.tables.get(table)
             if definition is not None and definition.name in done.milliseconds:
@@ -291,10 +304,54 @@ class Dispatcher:
             return
         now = self._clock()
         chosen = self._state.take_due(now)
-        if not chosen:
-            return
+        held = self._hold_back(chosen)
+        if chosen:
+            self._start([table for table in chosen if table not in held], now)
+        self._start_held_back(now)
+
+    def _hold_back(self, chosen: Sequence[StreamTableId]) -> set[StreamTableId]:
+        """Those of the chosen ones that wait for the CPU budget."""
+        if self.budget is None or not chosen:
+            return set()
+        if self.budget.budget.is_idle and not self._held:
+            return set()
+        paced = {candidate.id for candidate in self._state.candidates(chosen) if is_paced(candidate)}
+        self._held.add((table for table in chosen if table in paced), time.monotonic())
+        return paced
+
+    def _start_held_back(self, now: datetime) -> None:
+        """Start stream tables that wait for the budget as far as it goes, those that wait longest first."""
+        while self._held and self.budget is not None and self.budget.budget.may_start(self._paced_units()):
+            first = self._held.first(MAX_AT_ONCE)
+            self._state.examine(first)
+            due = set(self._state.take_due(now))
+            chosen = [table for table in first if table in due]
+            # what is not due any more is examined again when something happens to it
+            self._held.release((table for table in first if table not in due), time.monotonic())
+            self._start([table for table in due if table not in first], now)
+            if not chosen:
+                continue
+            together = self._units(chosen)
+            started = next((unit for unit in together if chosen[0] in unit.tables), together[0])
+            self._held.release(started.tables, time.monotonic())
+            self._paced.add(replace(started, after=()))
+            self._submit([replace(started, after=())], now)
+
+    def _paced_units(self) -> int:
+        """How many units of paced stream tables run."""
+        self._paced &= self._submitted.keys()
+        return len(self._paced)
+
+    def _units(self, chosen: Sequence[StreamTableId]) -> list[Unit]:
+        return units(tuple(chosen), self.definitions.graph, slow=self._slow(tuple(chosen)))
+
+    def _start(self, chosen: Sequence[StreamTableId], now: datetime) -> None:
+        if chosen:
+            self._submit(self._units(chosen), now)
+
+    def _submit(self, chosen: Sequence[Unit], now: datetime) -> None:
         submitted = []
-        for unit in units(chosen, self.definitions.graph, slow=self._slow(chosen)):
+        for unit in chosen:
             if self._waits_for_spark(unit):
                 self._state.postpone(unit.tables, now)
                 continue
@@ -303,6 +360,12 @@ class Dispatcher:
             self._submitted[unit] = _Submitted("manual" if is_asked else "scheduler")
             submitted.append((unit, group_urgency(self._state.candidates(unit.tables), now)))
         self._workers.submit(submitted)
+
+    def cpu(self) -> dict[str, float]:
+        """The CPU budget, and how long stream tables wait for it, for the vitals."""
+        if self.budget is None:
+            return {}
+        return {**self.budget.report(), "paced_seconds": round(self._held.pace(time.monotonic()), 1)}
 
     def _note_loading(self) -> None:
         state, definitions = self._state, self.definitions.tables

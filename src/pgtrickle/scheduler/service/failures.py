@@ -8,7 +8,14 @@ from typing import Final
 from pgtrickle.catalog.outcomes import mark_error, record_failure
 from pgtrickle.catalog.repairs import Cause
 from pgtrickle.catalog.requests import answer_refused
-from pgtrickle.model.errors import AttachedFailed, Diverged, RightLost, SourceChanged, UnsupportedQuery
+from pgtrickle.model.errors import (
+    AttachedFailed,
+    Diverged,
+    ExecutorCannotConnect,
+    RightLost,
+    SourceChanged,
+    UnsupportedQuery,
+)
 from pgtrickle.model.hints import Interface
 from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS
 from pgtrickle.model.stream_table import Action, StreamTable
@@ -18,7 +25,7 @@ from pgtrickle.refresh.outcome import Failure, announce_failed
 from pgtrickle.scheduler.policy.backoff import retry_delays
 
 AWAY_DELAY: Final = timedelta(seconds=10)
-"""How long to wait before trying again to read another database."""
+"""How long to wait before trying again to read another database, or to read on another machine."""
 
 
 def attempted_action(table: StreamTable) -> Action:
@@ -27,8 +34,8 @@ def attempted_action(table: StreamTable) -> Action:
 
 
 def _delays(failure: Failure, max_errors: int) -> list[timedelta]:
-    """When to retry after each failure in a row. A database that is away comes back: it suspends nothing."""
-    if isinstance(failure.error, AttachedFailed):
+    """When to retry after each failure in a row. What is out of reach comes back, so it suspends nothing."""
+    if isinstance(failure.error, (AttachedFailed, ExecutorCannotConnect)):
         return [AWAY_DELAY] * (failure.table.consecutive_errors + 2)
     return [*retry_delays(max_errors)]
 

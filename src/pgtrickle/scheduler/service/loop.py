@@ -18,6 +18,7 @@ from pgtrickle.model.settings import MAX_CONSECUTIVE_ERRORS, WORKER_POOL_SIZE
 from pgtrickle.postgres.connection import Connection, DatabaseError, connect
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.service.attached_watch import AttachedWatch
+from pgtrickle.scheduler.service.budgeting import Budgeting
 from pgtrickle.scheduler.service.comparisons import Comparisons
 from pgtrickle.scheduler.service.dispatcher import Dispatcher
 from pgtrickle.scheduler.service.ground_watch import GroundWatch
@@ -27,7 +28,7 @@ from pgtrickle.scheduler.service.maintenance import Maintenance
 from pgtrickle.scheduler.service.outages import Outage
 from pgtrickle.scheduler.service.previews import Previews
 from pgtrickle.scheduler.service.rest import rest
-from pgtrickle.scheduler.service.slot_alerts import SlotAlerts
+from pgtrickle.scheduler.service.slot_alerts import SlotAlerts, SlotLimits
 from pgtrickle.scheduler.service.threshold_alerts import AlertLimits
 from pgtrickle.scheduler.service.unit_refresh import EventKind, RefreshEvent, database_event
 from pgtrickle.scheduler.service.vitals import Vitals, publish, withdraw
@@ -79,6 +80,8 @@ class Loop:
     alert_limits: AlertLimits = field(default_factory=AlertLimits)
     share: WorkerShare | None = None
     idle_after: float | None = None
+    budget: Budgeting | None = None
+    """The CPU time that all databases of the process share; None is no limit."""
     about_process: Callable[[], Mapping[str, object]] = dict
     wake: threading.Event = field(default_factory=threading.Event)
     vitals: Vitals = field(default_factory=Vitals)
@@ -162,6 +165,7 @@ class Loop:
                 self.max_errors,
                 self.wake,
                 self.share,
+                budget=self.budget,
             )
             self.current = dispatcher
             self.state = LoopState.SERVING
@@ -181,11 +185,12 @@ class Loop:
             watch = GroundWatch(dispatcher)
             watch.start()
             stack.callback(watch.close)
-            attached = AttachedWatch(dispatcher)
+            limits = self.alert_limits
+            slot_limits = SlotLimits(limits.slot_lag_warning_mb, limits.max_slot_wal_mb)
+            attached = AttachedWatch(dispatcher, slot_limits)
             attached.start()
             stack.callback(attached.close)
             self._attached = attached
-            limits = self.alert_limits
             wal = WalWatch(dispatcher, SlotAlerts(limits.slot_lag_warning_mb, limits.max_slot_wal_mb))
             wal.start()
             stack.callback(wal.close)
@@ -201,6 +206,7 @@ class Loop:
         assert dispatcher is not None
         more = {
             "behind": dispatcher.behind(),
+            **dispatcher.cpu(),
             **engine.cache_counters(),
             "waits_for_spark": engine.supply.why_waiting,
             "loading": dispatcher.loads,

@@ -117,6 +117,8 @@ class UnitResult:
     states: Mapping[StreamTableId, TableState]
     left_out: frozenset[StreamTableId]
     milliseconds: Mapping[RelationName, float]
+    statement_ms: float = 0.0
+    """How long PostgreSQL was busy with it: reading and applying."""
 
 
 def refresh_unit(
@@ -153,7 +155,9 @@ def refresh_unit(
     moved = {name_of(result) for result in results if isinstance(result, Failure) or has_moved(result)}
     left_out = frozenset(i for i, definition in definitions.items() if definition.name not in moved)
     took = {r.name: r.milliseconds for r in results if isinstance(r, RefreshOutcome)}
-    return UnitResult(unit, states, left_out, took)
+    parts = ((r.read_ms, r.apply_ms, r.commit_ms) for r in results if isinstance(r, RefreshOutcome))
+    busy = sum(part or 0.0 for three in parts for part in three)
+    return UnitResult(unit, states, left_out, took, busy)
 
 
 def _results(engine: Engine, unit: Unit, initiated_by: str, queued_at: float | None) -> list[Result]:
