@@ -28,19 +28,18 @@ from tests.pipeline.relations import field
 
 
 def main(master: str, dsn: str, marker: str) -> None:
-    target = StagingTarget(dsn, "staged", run=7)
-    store = task_writer(target)
-
-    def dies_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reports = list(store(batches))
-        try:
-            Path(marker).touch(exist_ok=False)
-        except FileExistsError:
-            yield from reports
-        else:
-            os.kill(os.getpid(), signal.SIGKILL)
-
     with open_spark(master) as spark, open_snapshot(dsn) as snapshot:
+        store = task_writer(StagingTarget(dsn, "staged", run=7), spark.sources.addresses.of(dsn))
+
+        def dies_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            reports = list(store(batches))
+            try:
+                Path(marker).touch(exist_ok=False)
+            except FileExistsError:
+                yield from reports
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+
         queries = tuple(f"select n from generate_series({low}, {low + 9}) n" for low in (0, 10))
         query = PartitionedQuery(queries, (field("n", "int"),), snapshot.id)
         frame = plan_distributed(spark, "select n from t", {"t": query}, dsn)

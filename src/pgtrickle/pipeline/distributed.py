@@ -16,8 +16,9 @@ from pgtrickle.pipeline.names import bound
 from pgtrickle.pipeline.session import Spark
 from pgtrickle.pipeline.source import PartitionedQuery
 from pgtrickle.pipeline.tags import tagged_jobs
+from pgtrickle.pipeline.task_address import TaskAddress
 from pgtrickle.postgres.arrow import write_batches
-from pgtrickle.postgres.connection import connect, sql
+from pgtrickle.postgres.connection import sql
 
 Given: TypeAlias = PartitionedQuery | pa.Table | DataFrame
 """An input that tasks read themselves, that the driver holds, or that it has spooled for them."""
@@ -64,7 +65,8 @@ def run_distributed(
         if writers is not None:
             rows = rows.coalesce(writers)
         with tagged_jobs(spark.large):
-            reports = rows.mapInArrow(task_writer(staging), REPORT_COLUMNS).collect()
+            store = task_writer(staging, spark.sources.addresses.of(staging.dsn))
+            reports = rows.mapInArrow(store, REPORT_COLUMNS).collect()
     except Exception as failure:
         spark.check(failure)
         if isinstance(failure, JOB_FAILED):
@@ -97,13 +99,14 @@ def _frame(spark: Spark, rows: Given, dsn: str) -> DataFrame:
 
 
 def task_writer(
-    staging: StagingTarget,
+    staging: StagingTarget, address: TaskAddress
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that each task runs on its rows: it stores them in one transaction, then reports it.
 
     However often Spark repeats a task, the report of only one attempt reaches the driver, and rows that other
-    attempts committed are never read.
+    attempts committed are never read. The function is sent to the tasks, so nothing in it is a secret.
     """
+    run, name = staging.run, staging.table
 
     def store(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next(filter(len, batches := iter(batches)), None)
@@ -112,9 +115,9 @@ def task_writer(
         context = TaskContext.get()
         assert context is not None
         part, attempt = context.partitionId(), context.taskAttemptId()
-        marks = {"run": staging.run, "part": part, "attempt": attempt}
-        table = sql.Identifier(STAGING_SCHEMA, staging.table)
-        with connect(staging.dsn, application_name="pgtrickle task") as connection:
+        marks = {"run": run, "part": part, "attempt": attempt}
+        table = sql.Identifier(STAGING_SCHEMA, name)
+        with address.connect() as connection:
             marked = (_add_marks(batch, marks) for batch in chain((first,), batches))
             rows = write_batches(connection, table, [*marks, *first.schema.names], marked)
         yield pa.RecordBatch.from_pylist([{"part": part, "attempt": attempt, "rows": rows}], _REPORT)

@@ -8,18 +8,25 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pgtrickle.model.errors import SparkFailed, SparkLost
+from pgtrickle.model.errors import ExecutorCannotConnect, SparkFailed, SparkLost
 from pgtrickle.pipeline.class_archive import ClassArchive, find_archive
 from pgtrickle.pipeline.configuration import LARGE, SMALL, default_heap, default_settings, shuffle_settings
 from pgtrickle.pipeline.java import require_java
-from pgtrickle.pipeline.jvm.failures import is_unreachable, is_worker_lost, spark_failure
+from pgtrickle.pipeline.jvm.failures import (
+    executor_failure,
+    is_session_lost,
+    is_unreachable,
+    is_worker_lost,
+    spark_failure,
+)
 from pgtrickle.pipeline.jvm.launch import LaunchedJvm, spark_home
 from pgtrickle.pipeline.jvm.process import (
     OUT_OF_MEMORY,
@@ -28,6 +35,7 @@ from pgtrickle.pipeline.jvm.process import (
     describe_exit,
     detach_gateway,
     heap_usage,
+    is_remote,
     jvm_process,
     kill_jvm,
     ping,
@@ -40,6 +48,10 @@ from pgtrickle.pipeline.source import PartitionedQuery, Sources
 from pgtrickle.pipeline.tags import cancel_jobs
 
 APPLICATION: Final = "pgtrickle"
+CONNECT_RETRIES: Final = 5
+"""How often a call of a Spark Connect server is repeated: for about 17 seconds."""
+REMOTE_SLOTS: Final = 8
+"""How many tasks a Spark Connect server is expected to run at a time."""
 _ENDING_SECONDS: Final = 5.0
 """How long to wait for a JVM to exit whose gateway is gone."""
 
@@ -54,14 +66,20 @@ class Spark:
         is_ours: bool,
         launched: LaunchedJvm | None = None,
         archive: ClassArchive | None = None,
+        configuration: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._root = root
         self._is_ours = is_ours
         self._process = jvm_process(root)
         self._ending: str | None = None
         self._launched, self._archive = launched, archive
-        self.small = _configure(root.newSession(), SMALL)
-        self.large = _configure(root.newSession(), {**LARGE, **shuffle_settings(root)})
+        # a new session of a Spark Connect server has nothing of what the first one was configured with
+        given = configuration if is_remote(root) else {}
+        self.small = _configure(root.newSession(), {**given, **SMALL})
+        self.large = _configure(root.newSession(), {**given, **LARGE, **shuffle_settings(root)})
+        if is_remote(root):
+            for session in (root, self.small, self.large):
+                _limit_retries(session)
         self.programs = Programs(self.small)
         self.sources = Sources(self.large)
 
@@ -69,6 +87,11 @@ class Spark:
     def heap_bytes(self) -> int:
         """The heap of the driver; for a remote one, the default."""
         return self.programs.heap_bytes or default_heap()
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at a time; a guess if the driver is remote."""
+        return REMOTE_SLOTS if is_remote(self._root) else self._root.sparkContext.defaultParallelism
 
     def heap_usage(self) -> HeapUsage | None:
         """The heap of the driver's JVM; None for a remote one. Waits for a JVM that does not answer."""
@@ -111,6 +134,11 @@ class Spark:
                 raise
 
     @property
+    def process_id(self) -> int | None:
+        """The process of the driver's JVM; None if this process did not start it."""
+        return None if self._process is None else self._process.pid
+
+    @property
     def has_process(self) -> bool:
         """Whether the JVM is a child process that can be watched."""
         return self._process is not None
@@ -127,15 +155,17 @@ class Spark:
 
     def why_dead(self) -> str | None:
         """Why this Spark cannot be used any more; None if it answers and its context runs."""
-        return self._ending or why_dead(self._root, self._process)
+        sessions = (self._root, self.small, self.large) if is_remote(self._root) else (self._root,)
+        found = (why_dead(session, self._process) for session in sessions)
+        return self._ending or next(filter(None, found), None)
 
     def ask(self) -> None:
         """Return once the JVM has answered a call."""
         ping(self._root)
 
     def check(self, failure: Exception) -> None:
-        """Raise SparkLost if the failure happened because Spark or one of its processes died."""
-        if isinstance(failure, SparkLost):
+        """Raise if not the program failed but Spark: it or one of its processes died, or cannot connect."""
+        if isinstance(failure, (SparkLost, ExecutorCannotConnect)):
             raise failure
         if is_unreachable(failure) and self._process is not None:
             # it is exiting right now; wait for its exit code
@@ -148,6 +178,13 @@ class Spark:
             raise SparkLost(
                 f"Spark has ended: {why}", hint="refresh again; the refresh was rolled back"
             ) from failure
+        if is_remote(self._root) and is_session_lost(failure):
+            self._ending = "the Spark Connect server has ended the session"
+            raise SparkLost(
+                f"Spark has ended: {self._ending}", hint="refresh again; the refresh was rolled back"
+            ) from failure
+        if (unreached := executor_failure(failure)) is not None:
+            raise unreached from failure
         if is_worker_lost(failure):
             raise SparkLost(
                 f"Spark has lost a process: {spark_failure(failure).message}",
@@ -164,7 +201,7 @@ class Spark:
             detach_gateway(self._root)
         elif self._is_ours:
             with suppress(Exception):
-                self._root.stop()
+                self._stop()
         self._remove_files()
 
     def close(self) -> None:
@@ -172,10 +209,18 @@ class Spark:
         if self._is_ours and self.why_dead() is not None:
             self.discard()
         elif self._is_ours:
-            self._root.stop()
+            self._stop()
         self._remove_files()
 
+    def _stop(self) -> None:
+        """Stop the context. On a Spark Connect server it is not ours, and every session ends by itself."""
+        if is_remote(self._root):
+            for session in (self.small, self.large):
+                session.stop()
+        self._root.stop()
+
     def _remove_files(self) -> None:
+        self.sources.addresses.close()
         if self._archive is not None:
             self._archive.close()
         if self._launched is not None:
@@ -201,7 +246,7 @@ def open_spark(
     With a `cache_directory`, the JVM uses the archive of Spark's classes there, once there is one.
     """
     if master.startswith("sc://"):
-        return Spark(_start_session(SparkSession.builder.remote(master), configuration, master), is_ours=True)
+        return Spark(_connect_session(master, configuration), is_ours=True, configuration=configuration)
     require_java()
     # the workers need the same packages, and PySpark reads their interpreter from nowhere else
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -246,12 +291,37 @@ def _is_alive(session: SparkSession) -> bool:
 def _start_session(
     builder: SparkSession.Builder, configuration: Mapping[str, str], master: str
 ) -> SparkSession:
-    for key, value in configuration.items():
-        builder = builder.config(key, value)
     try:
-        return builder.appName(APPLICATION).getOrCreate()
+        return _configured(builder, configuration).getOrCreate()
     except (PySparkException, OSError) as failure:
         raise SparkFailed(f"Spark could not be started on {master}: {failure}") from failure
+
+
+def _configured(builder: SparkSession.Builder, configuration: Mapping[str, str]) -> SparkSession.Builder:
+    for key, value in configuration.items():
+        builder = builder.config(key, value)
+    return builder.appName(APPLICATION)
+
+
+def _connect_session(master: str, configuration: Mapping[str, str]) -> SparkSession:
+    """Open a session of a Spark Connect server."""
+    if find_spec("grpc") is None:
+        raise SparkFailed(
+            "Spark Connect needs packages that are not installed", hint="pip install 'pgtrickle[connect]'"
+        )
+    builder = _configured(SparkSession.builder.remote(master), configuration)
+    try:
+        # a session of this process that has been lost must not be handed out again
+        return builder.create()
+    except (PySparkException, OSError) as failure:
+        raise SparkFailed(f"Spark could not be started on {master}: {failure}") from failure
+
+
+def _limit_retries(session: Any) -> None:
+    """Let calls of a Spark Connect server that is gone fail soon: another session may reach the next one."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_RETRIES)])
 
 
 def _configure(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

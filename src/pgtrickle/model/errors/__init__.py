@@ -91,6 +91,7 @@ from pgtrickle.model.errors.rights import (
     UntrustedCode,
 )
 from pgtrickle.model.errors.spark import (
+    ExecutorCannotConnect,
     JavaMissing,
     SparkCause,
     SparkFailed,
@@ -121,6 +122,7 @@ __all__ = [
     "CyclicStreamTables",
     "Diverged",
     "Drained",
+    "ExecutorCannotConnect",
     "HiddenRows",
     "HttpUnavailable",
     "JavaMissing",
@@ -203,6 +205,7 @@ ERRORS: Final[tuple[type[PgTrickleError], ...]] = (
     JavaMissing,
     SparkFailed,
     SparkLost,
+    ExecutorCannotConnect,
     PlanError,
     UnsupportedQuery,
     BadQuery,

@@ -50,6 +50,16 @@ class SparkFailed(PgTrickleError):
         """Spark's name for the error."""
 
 
+class ExecutorCannotConnect(PgTrickleError):
+    """A Spark executor cannot connect to PostgreSQL. The stream table is not the cause.
+
+    Cause: the machine of the executor does not reach the server, or has no password for it.
+    Remedy: let that machine in (network, `pg_hba.conf`), and give it a password file: `--task-dsn` names it.
+    """
+
+    code, sqlstate, http_status, exit_code = "PGT-J004", "TJ004", 503, 3
+
+
 class SparkLost(PgTrickleError):
     """Spark has died or is restarting. The stream table is not the cause.
 

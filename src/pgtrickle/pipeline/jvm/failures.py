@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from pgtrickle.model.errors import SparkCause, SparkFailed
+from pgtrickle.model.errors import ExecutorCannotConnect, SparkCause, SparkFailed
 from pgtrickle.plan.operators import MORE_THAN_ONE_ROW
 
 JOB_FAILED: Final = (PySparkException, Py4JJavaError)
@@ -25,6 +26,21 @@ _WORKER_LOST: Final = (
     "StatusCode.UNAVAILABLE",
 )
 """Texts in an error that mean a Spark process or machine was lost, not that the program was wrong."""
+
+_SESSION_LOST: Final = (
+    "INVALID_HANDLE",
+    "NO_ACTIVE_SESSION",
+    "incorrect server side session identifier",
+    "StatusCode.UNAVAILABLE",
+    "RETRIES_EXCEEDED",
+)
+"""Texts in an error of Spark Connect that mean its session cannot be used any more."""
+_CANNOT_CONNECT: Final = re.compile(
+    rf"^.*\b{ExecutorCannotConnect.__name__}: {ExecutorCannotConnect.code}: "
+    r"(?P<message>.*) \((?P<hint>[^()]*)\)\s*$",
+    re.MULTILINE,
+)
+"""The last line of the traceback of a task."""
 
 _CAUSES: Final[Mapping[str, SparkCause]] = {
     MORE_THAN_ONE_ROW: SparkCause.MORE_THAN_ONE_ROW,
@@ -64,6 +80,12 @@ def _condition(failure: Exception, cause: str) -> str | None:
     return known if known in _CAUSES else next((name for name in _CAUSES if name in cause), None)
 
 
+def executor_failure(failure: BaseException) -> ExecutorCannotConnect | None:
+    """The error of a task that could not connect; None if the failure is another one."""
+    found = _CANNOT_CONNECT.search(text_of(failure))
+    return ExecutorCannotConnect(found["message"], hint=found["hint"]) if found else None
+
+
 def text_of(failure: BaseException) -> str:
     """The text of an error. A Spark error asks the JVM for its text, and the JVM may be gone."""
     try:
@@ -80,6 +102,11 @@ def first_line(failure: BaseException) -> str:
 def is_worker_lost(failure: BaseException) -> bool:
     """Whether a process that Spark needs ended during a job."""
     return _says(failure, _WORKER_LOST)
+
+
+def is_session_lost(failure: BaseException) -> bool:
+    """Whether a Spark Connect server is gone, or does not know the session any more."""
+    return _says(failure, _SESSION_LOST)
 
 
 def is_unreachable(failure: BaseException) -> bool:
