@@ -8,17 +8,27 @@ from typing import Final
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection
 
-ROTATE_BYTES: Final = 8 << 20
-"""Retire an active buffer larger than this once the other one is empty."""
+ROTATE_BYTES: Final = 1 << 20
+"""Retire an active buffer larger than this once the other one is empty; a window reads all of it."""
+GROWN_BYTES: Final = 16 << 20
+"""Index a buffer larger than this if somebody still needs it."""
 
 
-def rotate(connection: Connection, relation: RelationId, *, min_bytes: int = ROTATE_BYTES) -> bool:
+def rotate(
+    connection: Connection,
+    relation: RelationId,
+    *,
+    min_bytes: int = ROTATE_BYTES,
+    grown_bytes: int = GROWN_BYTES,
+) -> bool:
     """Empty the retired buffer if all readers have processed it, and swap if the active one is large.
 
     A short transaction that waits for no lock. Returns True if the buffers were swapped.
     """
     with connection.transaction():
-        row = connection.execute("select pgtrickle_internal.rotate(%s, %s)", (relation, min_bytes)).fetchone()
+        row = connection.execute(
+            "select pgtrickle_internal.rotate(%s, %s, %s)", (relation, min_bytes, grown_bytes)
+        ).fetchone()
     return bool(row and row[0])
 
 

@@ -66,7 +66,8 @@ $$;
 -- A change that cannot be captured leaves the marker of a truncation (weight 0): all rows are read again. If not
 -- even that is possible, the sidecar detects that something is missing, repairs it, and reads all rows again.
 -- Every write of the application runs this, so conditions with a subquery stand alone: next to another condition
--- they would make plpgsql start the executor even if the other one decides. For the same reason every name and
+-- they would make plpgsql start the executor even if the other one decides. Other conditions are few: plpgsql
+-- prepares each of them once in every transaction. For the same reason every name and
 -- operator is qualified instead of setting a search_path, which takes a fifth of the total time. Only the
 -- expressions of virtual columns, which are not ours, need one. They may also fail where PostgreSQL would fail only
 -- on reading, and a row that just fits on a page of the source does not fit in a buffer, which has two more
@@ -91,42 +92,44 @@ begin
         return null;
     end if;
     capture_state := %9$s;
-    if capture_state operator(pg_catalog.=) 2 then
-        return null;
-    end if;
-    if capture_state operator(pg_catalog.=) 3 then
-        capture_state := %14$s;
-    end if;
-    if tg_relid operator(pg_catalog.<>) %1$s::pg_catalog.oid then
-        if not exists (
-            with recursive up(id) as (
-                select tg_relid
-                union
-                select i.inhparent
-                from up join pg_catalog.pg_inherits i on i.inhrelid operator(pg_catalog.=) up.id
-            )
-            select from up where up.id operator(pg_catalog.=) %1$s::pg_catalog.oid)
-        then
+    if capture_state operator(pg_catalog.<>) 0 or tg_relid operator(pg_catalog.<>) %1$s::pg_catalog.oid then
+        if capture_state operator(pg_catalog.=) 2 then
             return null;
         end if;
-        if capture_state operator(pg_catalog.=) 0 then
-            capture_state := %2$s;
+        if capture_state operator(pg_catalog.=) 3 then
+            capture_state := %14$s;
+        end if;
+        if tg_relid operator(pg_catalog.<>) %1$s::pg_catalog.oid then
+            if not exists (
+                with recursive up(id) as (
+                    select tg_relid
+                    union
+                    select i.inhparent
+                    from up join pg_catalog.pg_inherits i on i.inhrelid operator(pg_catalog.=) up.id
+                )
+                select from up where up.id operator(pg_catalog.=) %1$s::pg_catalog.oid)
+            then
+                return null;
+            end if;
+            if capture_state operator(pg_catalog.=) 0 then
+                capture_state := %2$s;
+            end if;
         end if;
     end if;
-    if capture_state operator(pg_catalog.=) 1 or tg_op operator(pg_catalog.=) 'TRUNCATE' then
-        insert into %3$s (weight) values (0);
-    elsif tg_op operator(pg_catalog.=) 'INSERT' then
+    if capture_state operator(pg_catalog.=) 0 and tg_op operator(pg_catalog.=) 'INSERT' then
         %10$s
         insert into %3$s (weight%4$s) select 1%5$s from %7$s;
         %13$s
-    elsif tg_op operator(pg_catalog.=) 'DELETE' then
+    elsif capture_state operator(pg_catalog.=) 0 and tg_op operator(pg_catalog.=) 'UPDATE' then
+        %10$s
+        insert into %3$s (weight%4$s) select -1%5$s from %6$s union all select 1%5$s from %7$s;
+        %13$s
+    elsif capture_state operator(pg_catalog.=) 0 and tg_op operator(pg_catalog.=) 'DELETE' then
         %10$s
         insert into %3$s (weight%4$s) select -1%5$s from %6$s;
         %13$s
     else
-        %10$s
-        insert into %3$s (weight%4$s) select -1%5$s from %6$s union all select 1%5$s from %7$s;
-        %13$s
+        insert into %3$s (weight) values (0);
     end if;
     -- a statement that changed no row is nobody's business
     if found then
@@ -290,7 +293,8 @@ $$;
 -- Types have no modifier: a column that is widened must still fit. A column whose type has changed starts empty,
 -- and its readers are reloaded. A column that an earlier version declared with a domain keeps its rows. A column
 -- that the source no longer has is dropped: its type must not depend on us for ever. The tablespace and access
--- method that the session has set for new tables do not apply to our tables.
+-- method that the session has set for new tables do not apply to our tables. A buffer has no index: it would cost
+-- a writer as much as the rows themselves. Rotation keeps buffers small, and index_retired is for those that grow.
 create or replace function pgtrickle_internal.create_buffers(source oid, numbers smallint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
     set default_tablespace = '' set default_table_access_method = heap
@@ -306,7 +310,6 @@ begin
             execute format('drop table if exists %s', buffer);
             execute format('create table %s ('
                 'xid xid8 not null default pg_current_xact_id(), weight smallint not null)', buffer);
-            execute format('create index on %s (xid)', buffer);
         end if;
         select string_agg(part, ', ' order by rank, number) into alterations
         from pgtrickle_internal.buffer_alterations(source, buffer, numbers);
