@@ -12,8 +12,10 @@ import typer
 from rich.console import Console
 
 from bench.adopting import adopting
+from bench.auto_choice import auto_choice
 from bench.beside_the_application import beside_the_application
 from bench.bulk_insert import bulk_insert
+from bench.capture_cost import capture_cost
 from bench.chains import chains
 from bench.creating_under_load import creating_under_load
 from bench.distributed_read import distributed_read
@@ -22,10 +24,12 @@ from bench.first_load import first_load
 from bench.ground_notice import ground_notice
 from bench.ground_polls import ground_polls
 from bench.idle_tick import idle_tick
+from bench.large_window import large_window
 from bench.machine import load, machine
 from bench.many_ticks import many_ticks
 from bench.neighbour import neighbour
 from bench.recalling import recalling
+from bench.recursion import recursion
 from bench.refresh_cost import refresh_cost
 from bench.refresh_growth import refresh_growth
 from bench.report import print_details, table_of, write_json
@@ -35,8 +39,10 @@ from bench.second_sidecar import second_sidecar
 from bench.single_inserts import single_inserts
 from bench.stage import QUICK, Sizes, Stage, stage
 from bench.steady_state import steady_state
+from bench.sustained import sustained
 from bench.through_pooler import through_pooler
 from bench.tpch.measurement import tpch
+from bench.wal import wal
 from bench.web_page import web_page
 from bench.wide_tables import wide_tables
 from tests.tpch.published import NAMES
@@ -44,6 +50,7 @@ from tests.tpch.published import NAMES
 MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "refresh_cost": refresh_cost,
     "refresh_growth": refresh_growth,
+    "recursion": recursion,
     "idle_tick": idle_tick,
     "many_ticks": many_ticks,
     "scraping": scraping,
@@ -55,10 +62,14 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "steady_state": steady_state,
     "beside_the_application": beside_the_application,
     "neighbour": neighbour,
+    "sustained": sustained,
     "single_inserts": single_inserts,
     "bulk_insert": bulk_insert,
+    "capture_cost": capture_cost,
+    "wal": wal,
     "distributed_read": distributed_read,
     "first_load": first_load,
+    "large_window": large_window,
     "adopting": adopting,
     "through_pooler": through_pooler,
     "recalling": recalling,
@@ -66,6 +77,7 @@ MEASUREMENTS: Final[Mapping[str, Callable[[Stage], list[Figure]]]] = {
     "web_page": web_page,
     "row_hashing": row_hashing,
     "tpch": tpch,
+    "auto_choice": auto_choice,
 }
 RESULTS: Final = Path(__file__).parent / "results"
 

@@ -28,6 +28,7 @@ from pgtrickle.embedded import Server, bundled_binaries
 from pgtrickle.interfaces.python import Trickle
 from pgtrickle.pipeline.session import open_spark
 from pgtrickle.plan.explain import missing_indexes
+from pgtrickle.plan.programs import programs_for_all
 from pgtrickle.refresh.prepare import prepare
 from tests.tpch.answers import assert_answers
 from tests.tpch.drawing import NEW_KEYS
@@ -207,8 +208,8 @@ def _create_indexes(trickle: Trickle, connection: psycopg.Connection[Any]) -> No
         with engine.connection() as catalog:
             table = find(catalog, str(standing.name))
         found = prepare(engine, table.id).compilation
-        program = found.compiled.program(found.compiled.sources) if found.compiled else None
-        wanted |= dict.fromkeys(missing_indexes(program) if program else [])
+        if found.compiled:
+            wanted |= dict.fromkeys(missing_indexes(*programs_for_all(found.compiled)))
         engine.forget(table.id)
     for index in wanted:
         connection.execute(cast(Any, index))

@@ -61,6 +61,8 @@ class Sizes:
     tpch_scales: tuple[float, ...] = (0.1, 1.0)
     tpch_queries: tuple[str, ...] = NAMES
     tpch_rounds: int = 3
+    auto_rounds: int = 3
+    sustained_seconds: int = 20
 
 
 QUICK: Final = Sizes(
@@ -83,6 +85,8 @@ QUICK: Final = Sizes(
     beside_tables=10,
     tpch_scales=(0.01, 0.02),
     tpch_rounds=1,
+    auto_rounds=1,
+    sustained_seconds=3,
 )
 
 

@@ -8,6 +8,7 @@ pytest_plugins = [
     "tests.fixtures.poolers",
     "tests.fixtures.databases",
     "tests.fixtures.sources",
+    "tests.fixtures.clusters",
     "tests.fixtures.spark",
     "tests.fixtures.stream_tables",
     "tests.fixtures.wal",

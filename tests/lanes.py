@@ -22,6 +22,8 @@ from tests.fixtures.lanes import Lane
 
 LONG_FUZZ_SECONDS: Final = 600
 END_TO_END: Final = "tests/end_to_end"
+CORE: Final = f"{END_TO_END}/test_core.py"
+DISTRIBUTED: Final = ("--path", "distributed")
 PLAN: Final = "tests/plan"
 CAPTURE_AND_CATALOG: Final = ("tests/capture", "tests/catalog")
 WITHOUT_LARGE: Final = tuple(f"--ignore={directory}" for directory in (PLAN, *CAPTURE_AND_CATALOG))
@@ -64,12 +66,15 @@ LANES: Final[dict[Lane, tuple[Part, ...]]] = {
         Part("plans", (PLAN, "-m", "not spark")),
         Part("light, through PgBouncer", (END_TO_END, "-m", "light", "--through", "pgbouncer")),
         Part("light, in pooler compatibility mode", (END_TO_END, "-m", "light", "--compatible")),
+        Part("light, captured from the log", (END_TO_END, "-m", "light", "--cdc", "wal")),
     ),
     Lane.ALL: (
         Part("PostgreSQL 18", (f"--fuzz-seconds={LONG_FUZZ_SECONDS}", "--pg=18")),
         Part("PostgreSQL 15", (f"--fuzz-seconds={LONG_FUZZ_SECONDS}", "--pg=15")),
         Part("end-to-end, through PgBouncer", (END_TO_END, "--through", "pgbouncer")),
-        Part("light, captured from the log", (END_TO_END, "-m", "light", "--cdc", "wal")),
+        Part("end-to-end, captured from the log", (END_TO_END, "--cdc", "wal")),
+        Part("core, on a standalone cluster", (CORE, "--pg=18", "--spark-master=standalone", *DISTRIBUTED)),
+        Part("core, over Spark Connect", (CORE, "--pg=18", "--spark-master=connect")),
         Part("light, in pooler compatibility mode", (END_TO_END, "-m", "light", "--compatible")),
     ),
 }

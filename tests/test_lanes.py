@@ -123,7 +123,9 @@ def selects(part: Part, directory: str, marks: frozenset[str]) -> bool:
 @pytest.mark.parametrize("directory", DIRECTORIES)
 def test_the_parts_of_a_lane_run_every_test_once(lane, directory):
     # what is run in another way too comes on top
-    parts = [part for part in lanes.LANES[lane] if not {"--through", "--compatible"} & {*part.arguments}]
+    parts = [
+        part for part in lanes.LANES[lane] if not {"--through", "--compatible", "--cdc"} & {*part.arguments}
+    ]
     kinds = [frozenset(), frozenset({"database"})]
     if lane is Lane.TEST:
         kinds += [kind | {"spark"} for kind in kinds]

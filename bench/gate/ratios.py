@@ -10,6 +10,7 @@ from statistics import median
 from typing import Final
 
 from bench.bulk_insert import insert
+from bench.capture_cost import CAPTURED, PLAIN, make_wide, statements
 from bench.crowd import crowd
 from bench.idling import ticking
 from bench.layers import Together, chain, diamond, levels, made, make_sources
@@ -17,6 +18,7 @@ from bench.refresh_cost import trivial_job
 from bench.shop import Changes, make_customers, make_orders, query
 from bench.stage import Place, Stage
 from bench.timing import milliseconds
+from pgtrickle.model.stream_table import StreamTableId
 from pgtrickle.refresh.story import refresh
 
 Timed = Callable[[], float]
@@ -60,12 +62,16 @@ def pairs(stage: Stage) -> Iterator[Mapping[str, Pair]]:
     with ExitStack() as stack:
         shop = stack.enter_context(stage.database("gate_shop"))
         layers = stack.enter_context(stage.database("gate_layers"))
+        wide = stack.enter_context(stage.database("gate_wide"))
+        choices = stack.enter_context(stage.database("gate_choices"))
         resting = stack.enter_context(stage.database("gate_resting"))
         tables = stage.sizes.many_tables[0]
         crowd(resting, tables)
         found = {
             **_shop(stage, shop),
+            **_choices(stage, choices),
             **_layers(stage, layers),
+            **_writes(wide),
             f"idle tick, {tables:,} stream tables ÷ trivial query": Pair(
                 partial(_ticked, resting), partial(_queried, resting)
             ),
@@ -75,6 +81,7 @@ def pairs(stage: Stage) -> Iterator[Mapping[str, Pair]]:
         yield found
         shop.trickle.verify()
         layers.trickle.verify()
+        choices.trickle.verify()
 
 
 def _shop(stage: Stage, place: Place) -> dict[str, Pair]:
@@ -96,6 +103,50 @@ def _shop(stage: Stage, place: Place) -> dict[str, Pair]:
         f"the same refresh at {counts['many']:,} orders ÷ at {counts['few']:,}": Pair(many, few),
         f"insert of {BULK:,} rows with capture ÷ without": Pair(captured, plain),
     }
+
+
+def _writes(place: Place) -> dict[str, Pair]:
+    make_wide(place, BULK)
+    # what is updated and deleted is there before; only what is inserted is new
+    captured, plain = (
+        {kind: statement for kind, statement in statements(name, 0, BULK) if kind != "insert"}
+        for name in (CAPTURED, PLAIN)
+    )
+    return {
+        f"{kind} of {BULK:,} rows with capture ÷ without": Pair(
+            partial(_undone, place, captured[kind]), partial(_undone, place, plain[kind])
+        )
+        for kind in captured
+    }
+
+
+def _choices(stage: Stage, place: Place) -> dict[str, Pair]:
+    """AUTO against the better of the other modes: where following wins, and where PostgreSQL does."""
+    make_customers(place.connection)
+    found, count = {}, stage.sizes.few_orders // 2
+    for name, changed in (("small", CHANGES), ("large", count // 2)):
+        make_orders(place.connection, name, count)
+        tables = {}
+        for mode in ("AUTO", "DIFFERENTIAL", "FULL"):
+            place.trickle.create_stream_table(f"{name}_{mode.lower()}", query(name), None, mode)
+            tables[mode] = place.id_of(f"{name}_{mode.lower()}")
+        place.settle()
+        for mode in tables:
+            place.trickle.refresh(f"{name}_{mode.lower()}")
+        changes = Changes(place.connection, name)
+        what = f"AUTO, {changed:,} of {count:,} orders changed ÷ the better mode"
+        auto = partial(_fastest, place, changes, changed, (tables.pop("AUTO"),))
+        found[what] = Pair(auto, partial(_fastest, place, changes, changed, tuple(tables.values())))
+    return found
+
+
+def _fastest(place: Place, changes: Changes, count: int, tables: tuple[StreamTableId, ...]) -> float:
+    """Both sides of the pair change as many rows, so each refresh meets two changes."""
+    changes.make(count)
+    engine = place.trickle.engine
+    return min(
+        milliseconds(partial(refresh, engine, table, initiated_by="bench", waits=True)) for table in tables
+    )
 
 
 def _layers(stage: Stage, place: Place) -> dict[str, Pair]:
@@ -133,9 +184,13 @@ def _trivial_job(place: Place) -> Timed:
 
 
 def _inserted(place: Place, orders: str) -> float:
+    return _undone(place, insert(orders, BULK))
+
+
+def _undone(place: Place, statement: str) -> float:
     """Rolled back, so that it costs the same the next time."""
     with place.connection.transaction(force_rollback=True):
-        return milliseconds(lambda: place.connection.execute(insert(orders, BULK)))
+        return milliseconds(lambda: place.connection.execute(statement))
 
 
 def _followed(group: Together) -> float:

@@ -17,6 +17,7 @@ from bench.timing import milliseconds
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.stream_table import RefreshMode, StreamTableId
 from pgtrickle.plan.explain import missing_indexes
+from pgtrickle.plan.programs import programs_for_all
 from pgtrickle.refresh.prepare import prepare
 from pgtrickle.refresh.story import refresh
 from tests.tpch.answers import assert_answers
@@ -149,8 +150,7 @@ def _created(place: Place, asked: Query) -> Subject:
         found = prepare(place.trickle.engine, table).compilation
     except Failures as error:
         return Subject(asked, table, RefreshMode.AUTO, "", [], failure=_first_line(error))
-    program = found.compiled.program(found.compiled.sources) if found.compiled else None
-    indexes = missing_indexes(program) if program else []
+    indexes = missing_indexes(*programs_for_all(found.compiled)) if found.compiled else []
     return Subject(asked, table, found.effective_mode, found.reason, indexes)
 
 

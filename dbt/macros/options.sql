@@ -16,6 +16,7 @@
     'refresh_timeout': 'default',
     'on_divergence': 'repair',
     'keep_changes': 'off',
+    'auxiliary_results': 'auto',
   }) %}
 {% endmacro %}
 

@@ -29,7 +29,7 @@
             where r.oid = d.source_relid and r.relname = d.source_name and n.nspname = d.source_schema)),
       'definition', md5(row(s.defining_query, s.settings, s.schedule, s.refresh_mode, s.initialize,
           s.diamond_consistency, s.diamond_schedule_policy, s.cdc_mode, s.append_only, s.pooler_compatibility_mode,
-          s.refresh_tier, i.refresh_timeout, s.on_divergence, s.keep_changes)::text))::text
+          s.refresh_tier, i.refresh_timeout, s.on_divergence, s.keep_changes, s.auxiliary_results)::text))::text
     from (select) one
     left join (pgtrickle.pgt_stream_tables s
         join pgtrickle.stream_tables_info i on i.pgt_id = s.pgt_id

@@ -70,6 +70,38 @@ def test_a_lagging_reader_keeps_what_it_needs(source, follow, connection):
     assert min(sizes(connection, fast.relid)) == 0
 
 
+def indexed(connection: psycopg.Connection, relid: int) -> list[str]:
+    rows = connection.execute(
+        "select indrelid::regclass::text from pg_index where indrelid in (%s::regclass, %s::regclass)",
+        [f"pgtrickle_changes.changes_{relid}_{side}" for side in (0, 1)],
+    ).fetchall()
+    connection.commit()
+    return sorted(name.rpartition("_")[2] for (name,) in rows)
+
+
+def test_buffers_that_a_lagging_reader_needs_are_indexed_until_it_has_caught_up(source, follow, connection):
+    orders = source("orders(id int)")
+    fast, slow = follow("orders"), follow("orders")
+    has_read_everything(connection)
+    found, active = [], []
+    for number in range(8):
+        orders.change(f"insert into orders values ({number})")
+        fast.catches_up()
+        has_read_everything(connection, 1)
+        rotate(connection, fast.relid, min_bytes=0, grown_bytes=1)
+        found.append(indexed(connection, fast.relid))
+        active += connection.execute("select active_buffer from pgtrickle.pgt_sources").fetchall()[0]
+    # retire the first, index it, return to it, index the second: no buffer is indexed while it is written
+    assert found == [[], ["0"], ["0"], ["0", "1"], *[["0", "1"]] * 4]
+    assert active == [1, 1, 0, 0, 0, 0, 0, 0]
+    assert slow.changes() == {f"({number})": 1 for number in range(8)}
+    slow.catches_up()
+    has_read_everything(connection, 2)
+    assert rotate(connection, fast.relid, min_bytes=0)
+    assert rotate(connection, fast.relid, min_bytes=0)
+    assert indexed(connection, fast.relid) == []
+
+
 def test_a_writer_open_across_the_rotation_loses_nothing(source, follow, connection, connect):
     orders = source("orders(id int)")
     reader = follow("orders")

@@ -65,6 +65,7 @@ def test_every_option_of_create_is_taken(app):
         "initialize": False, "diamond_consistency": "none", "diamond_schedule_policy": "slowest",
         "cdc_mode": "trigger", "append_only": False, "pooler_compatibility_mode": True, "tier": "warm",
         "refresh_timeout": "5min", "on_divergence": "stop", "keep_changes": "1h",
+        "auxiliary_results": "never",
     }  # fmt: skip
     taken = app.execute(
         "select array_agg(n) from pg_proc p, unnest(p.proargnames) n where p.proname = 'create_stream_table'"
@@ -72,8 +73,9 @@ def test_every_option_of_create_is_taken(app):
     assert sorted(taken) == sorted(definition)
     create(app, [definition])
     assert app.execute(
-        "select refresh_mode, initialize, diamond_consistency, refresh_tier from pgtrickle.pgt_stream_tables"
-    ).fetchone() == ("FULL", False, "none", "warm")
+        "select refresh_mode, initialize, diamond_consistency, refresh_tier, auxiliary_results"
+        " from pgtrickle.pgt_stream_tables"
+    ).fetchone() == ("FULL", False, "none", "warm", "never")
 
 
 def test_one_that_cannot_be_created_leaves_none(app):

@@ -64,7 +64,7 @@ def test_a_running_sidecar_repairs_what_somebody_removes(source, app, admin, eng
         number = 1
         for removal in (
             f"drop table pgtrickle_changes.changes_{relation}_0",
-            f"drop function pgtrickle_changes.capture_{relation} cascade",
+            f"drop function if exists pgtrickle_changes.capture_{relation} cascade",
             "drop table pgtrickle_changes.touched_0",
             "drop schema pgtrickle_state cascade",
             "drop schema pgtrickle_changes cascade",

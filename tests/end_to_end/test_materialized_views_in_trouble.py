@@ -100,7 +100,9 @@ def test_a_view_without_data_is_refused_and_later_followed_again(shop, stream_ta
     table.equals_its_query()
 
 
-def test_a_view_that_pgtrickle_may_not_read_is_refused_with_the_grant(shop, stream_table, app):
+def test_a_view_that_pgtrickle_may_not_read_is_refused_with_the_grant(shop, stream_table, app, pytestconfig):
+    if pytestconfig.getoption("--cdc") == "wal":
+        pytest.skip("WAL capture makes the role a member of the owner, which may read everything")
     table = stream_table("select id, amount from m")
     app.execute(f"revoke select on m from {TRICKLE}")
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match=r"may not read public\.m") as refusal:

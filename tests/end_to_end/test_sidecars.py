@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
+import psycopg
 import pytest
 
-from pgtrickle.commands.status import sidecars
+from pgtrickle.commands.status import sidecars, table_status
 from pgtrickle.commands.verify import verify
 from pgtrickle.embedded import SUPERUSER
 from pgtrickle.model.settings import WORKER_POOL_SIZE
 from pgtrickle.model.stream_table import Action
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.scheduler.service import loop
+from pgtrickle.scheduler.service.budgeting import Budgeting
 from tests.fixtures.databases import APP, TEMPLATE, TRICKLE, Database, create_database
 from tests.fixtures.servers import new_server
 from tests.fixtures.sidecars import running
@@ -149,3 +153,43 @@ def test_two_sidecars_share_the_work_and_double_nothing(orders, app, engine, dat
     finally:
         other._spark = None
         other.close()
+
+
+@pytest.mark.slow
+def test_a_constant_stream_is_followed_at_a_pace_that_keeps_the_share(orders, app, engine, dsn):
+    created(app, "sums", SUMS)
+    created(app, "timed", "select count(*) as n from orders", "500ms")
+    budget = Budgeting.of(engine.supply, 0.05)
+    with running(engine, budget=budget) as sidecar, writing(orders, "update orders set amount = amount + 1"):
+        eventually(lambda: (table_status(dsn, "sums").waits or "").startswith("paced: "), seconds=60)
+        # what has a schedule of its own keeps it, and a request is answered
+        before = table_status(dsn, "timed").last_refresh_at
+        eventually(lambda: table_status(dsn, "timed").last_refresh_at != before)
+        assert not (table_status(dsn, "timed").waits or "").startswith("paced: ")
+        app.execute("call pgtrickle.refresh_and_wait('sums', '30 s')")
+        (found,) = sidecars(dsn)
+        assert found.vitals["cpu_share"] == 0.05
+    with running(engine, budget=budget) as sidecar:
+        # nobody writes any more, so nothing is held back
+        eventually(lambda: sidecar.loop.current is not None and not sidecar.loop.current.behind(), seconds=60)
+    assert len(verify(engine, None)) == 2
+
+
+@contextmanager
+def writing(table, statement: str) -> Iterator[None]:
+    """Somebody runs the statement again and again, in transactions of their own."""
+    done = threading.Event()
+
+    def write() -> None:
+        with psycopg.connect(table.connection.info.dsn, password=table.connection.info.password) as other:
+            other.autocommit = True
+            while not done.wait(0.02):
+                other.execute(statement)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        done.set()
+        writer.join()

@@ -101,7 +101,8 @@ def test_the_shop_of_the_compose_file_is_followed(own_server, spark):
             trickle.refresh(name)
         _psql(own_server, "app", SQL / "write.sql", port=pooler.port)
         for name in names:
-            assert trickle.refresh(name).action is pgtrickle.Action.DIFFERENTIAL
+            # the stream tables are in the mode AUTO, and the shop is small
+            assert trickle.refresh(name).action in {pgtrickle.Action.DIFFERENTIAL, pgtrickle.Action.FULL}
         assert len(trickle.verify()) == 2
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+import psycopg
 
 from pgtrickle.embedded import Server
 from pgtrickle.embedded.host import unprivileged_account
@@ -47,3 +50,45 @@ def _copy(source: Path, target: Path) -> None:
     else:
         shutil.copy2(source, target)
     give_to_server(target)
+
+
+@contextmanager
+def streaming_standby(primary: Server, version: int, settings: Mapping[str, str]) -> Iterator[Server]:
+    """A standby of a running server, which receives its log; it can keep logical slots up to date."""
+    directory = Path(tempfile.mkdtemp(prefix="pgtrickle-test-"))
+    directory.chmod(0o755)
+    address = f"host=127.0.0.1 port={primary.port} user=postgres password={primary.password} dbname=postgres"
+    try:
+        with psycopg.connect(primary.dsn(), autocommit=True) as admin:
+            admin.execute("select pg_create_physical_replication_slot('standby', true)")
+        shutil.copy2(primary.directory / "password", directory / "password")
+        subprocess.run(
+            [
+                binaries(version) / "pg_basebackup",
+                "-D",
+                directory / "data",
+                "-d",
+                address,
+                "-X",
+                "stream",
+                "-c",
+                "fast",
+            ],
+            check=True,
+            capture_output=True,
+        )
+        (directory / "data" / "standby.signal").touch()
+        (directory / "data").chmod(0o700)
+        give_to_server(directory / "data")
+        received = {
+            "primary_conninfo": address,
+            "primary_slot_name": "standby",
+            "hot_standby_feedback": "on",
+            "wal_receiver_status_interval": "1",
+        }
+        if version >= 17:
+            received["sync_replication_slots"] = "on"
+        with Server(directory, binaries(version), {**SETTINGS, **settings, **received}) as server:
+            yield server
+    finally:
+        shutil.rmtree(directory)

@@ -20,6 +20,7 @@ DEFINERS = {
     "check_candidate",
     "hold_readers",
     "hold_table",
+    "is_followed_elsewhere",
     "note_always",
     "note_enabled",
     "note_name",
@@ -53,6 +54,16 @@ def test_every_function_with_rights_of_its_own_pins_its_settings(admin):
     assert rows == []
 
 
+def test_whether_a_source_is_followed_elsewhere_says_nothing_of_who_follows_it(admin, app):
+    result = admin.execute(
+        "select prorettype::regtype::text from pg_proc where proname = 'is_followed_elsewhere'"
+    ).fetchone()
+    assert result == ("boolean",)
+    assert app.execute("select pgtrickle_internal.is_followed_elsewhere(0)").fetchone() == (False,)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        app.execute("select * from pgtrickle.pgt_remote_readers")
+
+
 def test_no_argument_of_a_definer_is_sql(admin):
     """What they are given are ids, and options that are checked value by value."""
     rows = admin.execute(
@@ -69,6 +80,7 @@ def test_no_argument_of_a_definer_is_sql(admin):
         "check_candidate": "query_view oid",
         "hold_readers": "replacement oid, adopted oid",
         "hold_table": "relation_id oid",
+        "is_followed_elsewhere": "source oid",
         "note_always": "source oid",
         "note_enabled": "relation_id oid",
         "note_name": "relation_id oid",

@@ -74,7 +74,7 @@ class PlainChanges:
         for table in ("orders", "lineitem"):
             changed += self._run(statements.INSERT[table], keys, models)
             changed += self._run(statements.DELETE[table], gone)
-        customers = self._some("customer", len(updated))
+        customers = self._models("customer", len(updated))
         changed += self._run(statements.UPDATE["orders"], updated, customers)
         self._known["orders"] += [*updated, *keys, new]
         return changed
@@ -85,7 +85,7 @@ class PlainChanges:
         found = self._connection.execute(statements.LAST_LINES, (orders,)).fetchall()
         quantities = [self._random.randint(1, 50) for _ in found]
         numbers = [self._random.randint(1, min(last, _LINES_OF_AN_ORDER)) for _, last in found]
-        return [order for order, _ in found], numbers, quantities, self._some("part", len(found))
+        return [order for order, _ in found], numbers, quantities, self._models("part", len(found))
 
     def _share(self, table: str, rows: int) -> int:
         return max(3, round(rows * self._sizes[table] / self.size))
@@ -97,7 +97,7 @@ class PlainChanges:
         """Keys that no row has had, and for each of them an existing row to resemble."""
         first = self._next[table]
         self._next[table] += count
-        return list(range(first, first + count)), self._some(table, count)
+        return list(range(first, first + count)), self._models(table, count)
 
     def _oldest(self, table: str, count: int) -> list[int]:
         return [self._new[table].popleft() for _ in range(min(count, len(self._new[table])))]
@@ -105,6 +105,11 @@ class PlainChanges:
     def _some(self, table: str, count: int) -> list[int]:
         keys = self._known[table]
         return self._random.sample(keys, min(count, len(keys)))
+
+    def _models(self, table: str, count: int) -> list[int]:
+        """Existing rows to take values from: several times the same if there are too few."""
+        keys = self._known[table]
+        return self._some(table, count) if count <= len(keys) else self._random.choices(keys, k=count)
 
     def _taken(self, table: str, count: int) -> list[int]:
         """Some keys, which are not known any more."""

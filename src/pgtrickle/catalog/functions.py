@@ -35,6 +35,7 @@ FUNCTIONS: Final = (
     ("pgtrickle.capture", "rotate.sql"),
     ("pgtrickle.capture", "copies.sql"),
     ("pgtrickle.capture", "attached.sql"),
+    ("pgtrickle.capture", "decoded.sql"),
     ("pgtrickle.catalog", "generation.sql"),
     ("pgtrickle.catalog", "search_path.sql"),
     ("pgtrickle.catalog", "ground_versions.sql"),

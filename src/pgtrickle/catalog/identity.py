@@ -35,6 +35,9 @@ MIGRATIONS: Final = (
     "0026_publications.sql",
     "0027_attached.sql",
     "0028_wal.sql",
+    "0029_wal_reader.sql",
+    "0030_attached_wal.sql",
+    "0031_auxiliaries.sql",
 )
 """In order; a database stores how many it has. Never edit a migration that was released."""
 

@@ -86,24 +86,26 @@ def commit_refreshes(
 
 
 def record_attached(read: Connection, write: Connection, tables: Sequence[StreamTableId]) -> None:
-    """Record which snapshots of attached databases stream tables show, as of the snapshot of `read`."""
+    """Record which points of attached databases stream tables show, as of the snapshot of `read`."""
     rows = read.execute(
-        "select distinct on (d.pgt_id, t.alias) d.pgt_id, t.alias, t.frontier::text, t.followed_at"
+        "select distinct on (d.pgt_id, t.alias) d.pgt_id, t.alias, t.frontier::text, t.position::text,"
+        " t.followed_at"
         " from pgtrickle.pgt_dependencies d join pgtrickle.pgt_attached_tables t"
-        " on t.source_relid = d.source_relid where d.pgt_id = any (%s) and t.frontier is not null"
+        " on t.source_relid = d.source_relid where d.pgt_id = any (%s) "
+        " and num_nonnulls(t.frontier, t.position) > 0"
         " order by d.pgt_id, t.alias, t.followed_at",
         (list(tables),),
     ).fetchall()
-    ids, aliases, frontiers, times = zip(*rows, strict=True) if rows else ((), (), (), ())
+    ids, aliases, frontiers, positions, times = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     write.execute(
-        "with shown as (select * from unnest(%s::bigint[], %s::text[], %s::pg_snapshot[], %s::timestamptz[])"
-        " f(pgt_id, alias, frontier, followed_at)),"
+        "with shown as (select * from unnest(%s::bigint[], %s::text[], %s::pg_snapshot[], %s::pg_lsn[],"
+        " %s::timestamptz[]) f(pgt_id, alias, frontier, position, followed_at)),"
         " gone as (delete from pgtrickle.pgt_attached_frontiers f where f.pgt_id = any (%s)"
         " and (f.pgt_id, f.alias) not in (select s.pgt_id, s.alias from shown s))"
-        " insert into pgtrickle.pgt_attached_frontiers (pgt_id, alias, frontier, followed_at)"
+        " insert into pgtrickle.pgt_attached_frontiers (pgt_id, alias, frontier, position, followed_at)"
         " select * from shown on conflict (pgt_id, alias) do update"
-        " set frontier = excluded.frontier, followed_at = excluded.followed_at",
-        (list(ids), list(aliases), list(frontiers), list(times), list(tables)),
+        " set frontier = excluded.frontier, position = excluded.position, followed_at = excluded.followed_at",
+        (list(ids), list(aliases), list(frontiers), list(positions), list(times), list(tables)),
     )
 
 

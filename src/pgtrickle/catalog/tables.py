@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pgtrickle.model.auxiliary import AuxiliaryUse
 from pgtrickle.model.dependency import DependencyKind
 from pgtrickle.model.errors import UnknownStreamTable
 from pgtrickle.model.frontier import Frontier
@@ -119,6 +120,7 @@ def _stream_table(
     upstream_frontier: str | None,
     settings: Mapping[str, str],
     match_columns: list[str],
+    auxiliary: str,
     feed: Mapping[str, Any] | None,
     **others: Any,
 ) -> StreamTable:
@@ -131,6 +133,7 @@ def _stream_table(
         upstream_frontier=Frontier.parse(upstream_frontier) if upstream_frontier else None,
         settings=tuple(sorted(settings.items())),
         match_columns=tuple(match_columns),
+        auxiliary=AuxiliaryUse(auxiliary),
         feed=_feed(others["id"], feed) if feed else None,
         **others,
     )

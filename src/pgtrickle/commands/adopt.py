@@ -65,7 +65,7 @@ def adoption_plan(dsn: str, name: str, refresh_mode: str = "AUTO") -> AdoptionPl
         analyse,
         compile_only,
         mode_named,
-        program_of,
+        programs_of,
         reads_of,
         source_names,
         try_to_create,
@@ -83,7 +83,6 @@ def adoption_plan(dsn: str, name: str, refresh_mode: str = "AUTO") -> AdoptionPl
     if not grants:
         try_to_create(dsn, beside, found.query, refresh_mode)
     compilation = compile_only(dsn, definition)
-    program = program_of(compilation)
     return AdoptionPlan(
         found.name,
         found.rows,
@@ -95,7 +94,7 @@ def adoption_plan(dsn: str, name: str, refresh_mode: str = "AUTO") -> AdoptionPl
         tuple(part for fate, part, _ in parts if fate == "kept"),
         tuple(f"{part} ({reason})" for fate, part, reason in parts if fate == "refused"),
         grants,
-        tuple(missing_indexes(program)) if program is not None else (),
+        tuple(missing_indexes(*programs_of(compilation))),
     )
 
 

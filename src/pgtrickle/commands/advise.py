@@ -17,7 +17,7 @@ from pgtrickle.commands.statements import (
     parameter_numbers,
     without_parameters,
 )
-from pgtrickle.commands.validate import analyse, compile_only, program_of, source_names
+from pgtrickle.commands.validate import analyse, compile_only, programs_of, source_names
 from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.hints import call
 from pgtrickle.model.names import RelationName
@@ -162,14 +162,13 @@ def _statement_candidate(dsn: str, connection: Connection, one: StatementStatist
 
 
 def _described(empty: Candidate, compilation: Compilation, grants: tuple[str, ...]) -> Candidate:
-    program = program_of(compilation)
     return replace(
         empty,
         effective_mode=compilation.effective_mode,
         reason=compilation.reason,
         sources=source_names(compilation),
         missing_grants=grants,
-        missing_indexes=tuple(missing_indexes(program)) if program is not None else (),
+        missing_indexes=tuple(missing_indexes(*programs_of(compilation))),
     )
 
 

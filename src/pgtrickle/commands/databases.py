@@ -20,8 +20,8 @@ def served_databases(settings: Settings, dsns: Sequence[str], environment: Mappi
     given = tuple(dsns) or (() if settings.config is not None else (settings.dsn,))
     if settings.discover:
         servers = (*found.servers, *(DiscoveredServer(check_address(dsn, "--dsn")) for dsn in given))
-        return Databases(found.databases, servers)
-    names = {database.name for database in found.databases}
+        return Databases(found.databases, servers, found.unserved)
+    names = {database.name for database in (*found.databases, *found.unserved)}
     databases = list(found.databases)
     for dsn in given:
         name = unique_name(check_address(dsn, "--dsn"), names)
@@ -35,7 +35,7 @@ def served_databases(settings: Settings, dsns: Sequence[str], environment: Mappi
             "listen_dsn cannot be given for several databases",
             hint="give each database its listen_dsn in the configuration file",
         )
-    return Databases(tuple(databases), found.servers)
+    return Databases(tuple(databases), found.servers, found.unserved)
 
 
 def configured_addresses(settings: Settings, environment: Mapping[str, str]) -> Callable[[str], str | None]:
@@ -46,7 +46,7 @@ def configured_addresses(settings: Settings, environment: Mapping[str, str]) -> 
         if settings.config is None:
             return {}
         found = read_databases(Path(settings.config), environment)
-        return {database.name: database.dsn for database in found.databases}
+        return {database.name: database.dsn for database in (*found.databases, *found.unserved)}
 
     return lambda reference: addresses().get(reference)
 

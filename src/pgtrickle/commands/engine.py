@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from pgtrickle.capture.attached.broker import Broker
-from pgtrickle.capture.attached.databases import Resolve
+from pgtrickle.capture.attached.places import Resolve
 from pgtrickle.changes.memory import Memory
 from pgtrickle.commands.databases import configured_addresses
 from pgtrickle.commands.tracing import open_tracer
@@ -35,6 +35,7 @@ def build_engine(
         settings.dsn,
         start_spark,
         settings.path,
+        task_dsn=settings.task_dsn,
         max_connections=settings.max_connections,
         pooling=settings.pooler,
         template_cache_max_entries=settings.template_cache_max_entries,

@@ -14,7 +14,9 @@ from pgtrickle.model.source import Source, SourceKind
 from pgtrickle.model.stream_table import RefreshMode
 from pgtrickle.plan.explain import compared_lines
 from pgtrickle.postgres.connection import Connection
+from pgtrickle.postgres.statements import load
 from pgtrickle.refresh.compilation import Compilation, compile_definition
+from pgtrickle.refresh.decide.cost_model import cost_lines
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.plan_text import plan_lines
 from pgtrickle.refresh.prepare import prepare
@@ -22,7 +24,7 @@ from pgtrickle.refresh.prepare import prepare
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Record):
-    """How a stream table is refreshed. It prints as `text`, the whole plan, which is stable between runs."""
+    """How a stream table is refreshed. It prints as `text`: the plan, then what AUTO has measured so far."""
 
     name: RelationName
     asked_mode: RefreshMode
@@ -51,8 +53,16 @@ def explain(engine: Engine, name: str) -> Explanation:
     table, compilation = member.table, member.compilation
     with engine.connection() as connection:
         compilation = engine.with_operators(connection, table)
+        has_choice = table.mode is RefreshMode.AUTO and compilation.compiled is not None
+        costs = cost_lines(engine.costs.of(connection, table.id)) if has_choice else []
+        kept = connection.execute(
+            load("pgtrickle.commands", "sql/kept_results.sql"), {"id": table.id}
+        ).fetchall()
         connection.commit()
-    return _explanation(table.name, compilation)
+    described = _explanation(table.name, compilation)
+    sizes = [f"  {name}: about {rows:,} rows, {size} with its state" for name, rows, size in kept]
+    headed = ["", "size of the inner results:", *sizes] if sizes else []
+    return replace(described, text="\n".join([described.text, *headed, *costs]))
 
 
 def _explain_as_reader(connection: Connection, name: str) -> Explanation:

@@ -28,6 +28,7 @@ _OPTIONS: Final = (
     "refresh_timeout",
     "on_divergence",
     "keep_changes",
+    "auxiliary_results",
 )
 _DROP: Final = sql.SQL("-- drop table {name};\n")
 

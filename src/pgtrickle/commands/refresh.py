@@ -12,6 +12,7 @@ from pgtrickle.model.errors import (
     Busy,
     ConnectionFailed,
     CopiedDatabase,
+    ExecutorCannotConnect,
     NotInstalled,
     PgTrickleError,
     SparkLost,
@@ -27,7 +28,7 @@ from pgtrickle.scheduler.policy.units import groups
 from pgtrickle.scheduler.service.failures import note_failure
 from pgtrickle.scheduler.service.load_definitions import load_graph
 
-NOT_ITS_FAULT = (Busy, ConnectionFailed, CopiedDatabase, NotInstalled, SparkLost)
+NOT_ITS_FAULT = (Busy, ConnectionFailed, CopiedDatabase, ExecutorCannotConnect, NotInstalled, SparkLost)
 """What stops a refresh although nothing is wrong with its stream table."""
 SPARK_SECONDS = 180.0
 """How long a refresh waits for Spark to restart."""

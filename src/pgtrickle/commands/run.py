@@ -9,6 +9,7 @@ from pgtrickle.catalog.install import check_may_serve, check_original
 from pgtrickle.model.settings import Settings
 from pgtrickle.postgres.connection import check_writable
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.scheduler.service.budgeting import Budgeting
 from pgtrickle.scheduler.service.loop import EventKind, Loop, RefreshEvent
 from pgtrickle.scheduler.service.threshold_alerts import alert_limits
 
@@ -38,6 +39,7 @@ def run(
         settings.worker_pool_size,
         settings.listen_dsn,
         alert_limits(settings),
+        budget=Budgeting.of(engine.supply, settings.cpu_share),
     )
     if watch is not None:
         watch(loop)

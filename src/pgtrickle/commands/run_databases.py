@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from pgtrickle.capture.attached.broker import Broker
-from pgtrickle.commands.databases import unique_name
+from pgtrickle.commands.databases import configured_addresses, unique_name
 from pgtrickle.commands.engine import build_engine
 from pgtrickle.commands.tracing import open_tracer
 from pgtrickle.model.databases import Databases, ServedDatabase
@@ -17,6 +17,7 @@ from pgtrickle.model.settings import Settings
 from pgtrickle.pipeline.supply import SparkSupply
 from pgtrickle.postgres.addresses import with_parts
 from pgtrickle.refresh.engine import Engine, process_memory
+from pgtrickle.scheduler.service.budgeting import Budgeting
 from pgtrickle.scheduler.service.discovery import Discovery
 from pgtrickle.scheduler.service.fleet import Fleet, OnEvent
 from pgtrickle.scheduler.service.loop import Loop
@@ -36,6 +37,7 @@ def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> F
     memory = process_memory(supply, lambda: settings.memory_limit)
     broker = Broker(settings.broker_capacity) if settings.enable_refresh_broker else None
     tracer = open_tracer(os.environ, is_wanted=settings.traces)
+    configured = configured_addresses(settings, os.environ)
 
     def engine_of(database: ServedDatabase) -> Engine:
         own = replace(
@@ -53,8 +55,8 @@ def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> F
         return {member.database.name: member.database.dsn for member in fleet.members()}
 
     def resolve(reference: str) -> str | None:
-        """The address of a database that this process serves, by its name."""
-        return addresses().get(reference)
+        """The address of a database that this process serves, or that its configuration has, by its name."""
+        return addresses().get(reference) or configured(reference)
 
     def loop_of(engine: Engine, tell: OnEvent, share: WorkerShare, database: ServedDatabase) -> Loop:
         return Loop(
@@ -66,8 +68,10 @@ def build_fleet(settings: Settings, supply: SparkSupply, on_event: OnEvent) -> F
             alert_limits(settings),
             share,
             settings.idle_after or None,
+            budget=budget,
         )
 
+    budget = Budgeting.of(supply, settings.cpu_share)
     shares = WorkerShares(settings.worker_pool_size or UNLIMITED)
 
     def close() -> None:

@@ -25,7 +25,8 @@ class StreamTableStatus(Record):
 
     `pending_changes` counts captured change rows that are not applied yet; an update counts as two.
     `last_error` is None for roles that cannot act as the owner. `waits` says what blocks its refreshes:
-    a gate, a drained or copied database, a restart of Spark, or that no sidecar is running.
+    a gate, a drained or copied database, a restart of Spark, or that no sidecar is running; or that the
+    sidecar keeps to its share of the CPU, as `paced: 1.8 s`.
     `refresh_timeout` is in seconds: 0 is no limit, None is the default of the sidecar. `repairs` counts how
     often the stream table had wrong rows and was loaded again. `keep_changes` is how long the changes of its
     rows are kept; None if they are not.

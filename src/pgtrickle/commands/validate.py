@@ -9,6 +9,7 @@ from uuid import uuid4
 from pgtrickle.commands.as_owner import analyse_as, execute_as
 from pgtrickle.commands.attached import declaring
 from pgtrickle.commands.connections import open_as_author, open_installed
+from pgtrickle.model.auxiliary import AuxiliaryUse
 from pgtrickle.model.errors import BadOption
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.records import Record
@@ -16,6 +17,7 @@ from pgtrickle.model.stream_table import RefreshMode, RelationId, StreamTableId
 from pgtrickle.plan.compile import Compiled
 from pgtrickle.plan.explain import change_reads, missing_indexes
 from pgtrickle.plan.program import Program
+from pgtrickle.plan.programs import programs_for_all
 from pgtrickle.postgres.connection import Connection, sql
 from pgtrickle.postgres.statements import load
 from pgtrickle.postgres.text_rows import ResultColumn
@@ -92,7 +94,7 @@ def read_definition(connection: Connection, table: StreamTableId) -> Definition:
     """The definition of a stream table, from what every role may read in the catalog."""
     row = connection.execute(load("pgtrickle.commands", "sql/definition.sql"), {"id": table}).fetchone()
     assert row is not None
-    schema, name, query, mode, settings, captured, views = row
+    schema, name, query, mode, settings, captured, views, auxiliary = row
     return Definition(
         RelationName(schema, name),
         query,
@@ -100,6 +102,8 @@ def read_definition(connection: Connection, table: StreamTableId) -> Definition:
         tuple(sorted(settings.items())),
         tuple(map(RelationId, captured)),
         tuple(map(RelationId, views)),
+        AuxiliaryUse(auxiliary),
+        table,
     )
 
 
@@ -162,7 +166,6 @@ def compile_only(dsn: str, definition: Definition) -> Compilation:
 
 
 def _validation(found: Compilation, grants: tuple[str, ...]) -> Validation:
-    program = program_of(found)
     return Validation(
         found.mode,
         found.effective_mode,
@@ -170,25 +173,22 @@ def _validation(found: Compilation, grants: tuple[str, ...]) -> Validation:
         tuple(ResultColumn(name, type_.text) for name, type_ in found.outputs),
         source_names(found),
         grants,
-        tuple(missing_indexes(program)) if program is not None else (),
+        tuple(missing_indexes(*programs_of(found))),
         reads_of(found),
         found.query,
     )
 
 
-def program_of(found: Compilation) -> Program | None:
-    """The program that follows a change of all sources; None if there is none."""
-    if not isinstance(found.compiled, Compiled):
-        return None
-    return found.compiled.program(found.compiled.sources)
+def programs_of(found: Compilation) -> tuple[Program, ...]:
+    """The programs that follow a change of all sources; none if PostgreSQL evaluates the query."""
+    return programs_for_all(found.compiled) if isinstance(found.compiled, Compiled) else ()
 
 
 def reads_of(found: Compilation) -> tuple[str, ...]:
     """What one refresh reads if all sources have changed."""
-    program = program_of(found)
-    if program is None:
+    if not isinstance(found.compiled, Compiled):
         return tuple(f"{source}: whole table, in PostgreSQL" for source in source_names(found))
-    return tuple(change_reads(program))
+    return tuple(change_reads(*programs_of(found)))
 
 
 def source_names(found: Compilation) -> tuple[str, ...]:

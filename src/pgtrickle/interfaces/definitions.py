@@ -34,6 +34,7 @@ class CreateOptions(TypedDict, total=False):
     refresh_timeout: str | None
     on_divergence: str | None
     keep_changes: str | None
+    auxiliary_results: str | None
 
 
 class Definitions:
@@ -59,6 +60,7 @@ class Definitions:
         refresh_timeout: str | None = None,
         on_divergence: str | None = None,
         keep_changes: str | None = None,
+        auxiliary_results: str | None = None,
     ) -> StreamTableStatus:
         """Create a stream table. It is empty until its first refresh.
 
@@ -69,6 +71,7 @@ class Definitions:
         than `refresh_timeout` (`"30s"`, `"5min"`, `"none"`) is canceled. `on_divergence` is what happens to
         a stream table that does not hold the correct rows: `"repair"` (load it again) or `"stop"`.
         `keep_changes` (`"1h"`, `"7d 50000 rows"`) keeps what refreshes insert and delete, for `changes`.
+        `auxiliary_results` (`"auto"`, `"always"`, `"never"`) is whether inner results of the query are kept.
         docs/CONFIGURATION.md describes every option.
 
         >>> query = "select region, sum(amount) as total from orders group by region"
@@ -89,6 +92,7 @@ class Definitions:
             "refresh_timeout": refresh_timeout,
             "on_divergence": on_divergence,
             "keep_changes": keep_changes,
+            "auxiliary_results": auxiliary_results,
         }
         return self._create(define.create, name, query, options)
 
@@ -145,6 +149,7 @@ class Definitions:
         refresh_timeout: str | None = None,
         on_divergence: str | None = None,
         keep_changes: str | None = None,
+        auxiliary_results: str | None = None,
     ) -> StreamTableStatus:
         """Change the given options; None leaves a value unchanged. `schedule="manual"` removes the schedule.
 
@@ -167,6 +172,7 @@ class Definitions:
             "refresh_timeout": refresh_timeout,
             "on_divergence": on_divergence,
             "keep_changes": keep_changes,
+            "auxiliary_results": auxiliary_results,
         }
         _log_notices(define.alter(self._dsn, name, options))
         return table_status(self._dsn, name)
@@ -186,6 +192,7 @@ class Definitions:
         refresh_timeout: str | None = None,
         on_divergence: str | None = None,
         keep_changes: str | None = None,
+        auxiliary_results: str | None = None,
     ) -> StreamTableStatus:
         """Turn a materialized view into a stream table. The options are those of `create`.
 
@@ -209,6 +216,7 @@ class Definitions:
             "refresh_timeout": refresh_timeout,
             "on_divergence": on_divergence,
             "keep_changes": keep_changes,
+            "auxiliary_results": auxiliary_results,
         }
         _log_notices(adopt(self._dsn, name, options))
         return table_status(self._dsn, name)

@@ -133,6 +133,14 @@ OPTIONS: Final = (
         shown_default="off",
     ),
     TableOption(
+        "auxiliary_results",
+        Form.CHOICE,
+        "Whether inner results of the query, such as a total that rows are compared with, are kept beside "
+        "it: where a change would otherwise read a whole table (auto), wherever possible (always), or never.",
+        choices=("auto", "always", "never"),
+        shown_default="auto",
+    ),
+    TableOption(
         "status",
         Form.CHOICE,
         "SUSPENDED stops its refreshes, ACTIVE resumes them.",

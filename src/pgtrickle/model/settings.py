@@ -150,6 +150,14 @@ SPARK_MASTER: Final = Setting(
     str,
     "The master of Spark: local[*] runs it in this process, spark://…, k8s://… and sc://… on a cluster.",
 )
+TASK_DSN: Final[Setting[str | None]] = Setting(
+    "task_dsn",
+    None,
+    str,
+    "Parts of the address that Spark's executors use in place of those of the process, such as "
+    "passfile=/etc/pgtrickle/pgpass, service=… or host=…. Never a password.",
+    "as the process",
+)
 PATH: Final = Setting(
     "path",
     SparkPath.AUTO,
@@ -173,6 +181,16 @@ WORKER_POOL_SIZE: Final = Setting(
     "How many refreshes run at the same time. 0 sets no limit.",
     least=0,
     most=64,
+)
+CPU_SHARE: Final[Setting[float | None]] = Setting(
+    "cpu_share",
+    None,
+    number,
+    "How many CPU seconds per second the sidecar may use while an application is busy: its Python, its JVM, "
+    "and the statements of its connections. Stream tables that follow their sources at once are then "
+    "refreshed less often.",
+    "half of the cores of this machine",
+    least=0.05,
 )
 MAX_CONSECUTIVE_ERRORS: Final = Setting(
     "max_consecutive_errors",
@@ -267,9 +285,11 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     POOLER,
     MAX_CONNECTIONS,
     SPARK_MASTER,
+    TASK_DSN,
     PATH,
     MEMORY_LIMIT,
     WORKER_POOL_SIZE,
+    CPU_SHARE,
     MAX_CONSECUTIVE_ERRORS,
     REFRESH_TIMEOUT,
     TEMP_FILE_LIMIT,
@@ -313,9 +333,11 @@ class Settings:
     pooler: Pooling = POOLER.default
     max_connections: int = MAX_CONNECTIONS.default
     spark_master: str = SPARK_MASTER.default
+    task_dsn: str | None = TASK_DSN.default
     path: SparkPath = PATH.default
     memory_limit: int | None = MEMORY_LIMIT.default
     worker_pool_size: int = WORKER_POOL_SIZE.default
+    cpu_share: float | None = CPU_SHARE.default
     max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS.default
     refresh_timeout: float = REFRESH_TIMEOUT.default
     temp_file_limit: str = TEMP_FILE_LIMIT.default

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RelationId
@@ -53,6 +54,12 @@ class SourceKind(Enum):
     FOREIGN_TABLE = "foreign_table"
     ATTACHED_TABLE = "attached_table"
     """A table of another database."""
+    AUXILIARY = "auxiliary"
+    """An inner result of the same query, which is kept beside the stream table."""
+
+
+STORED: Final = RelationId(0)
+"""Stands for the stream table itself, whose name may change after its query was compiled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import Enum
 from typing import ClassVar, NewType
 
+from pgtrickle.model.auxiliary import AuxiliaryUse
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.records import Record
@@ -100,6 +101,8 @@ class StreamTable:
     """Seconds that a refresh may take; 0 is no limit, None is the default of the sidecar."""
     repairs_itself: bool = True
     is_append_only: bool = False
+    auxiliary: AuxiliaryUse = AuxiliaryUse.AUTO
+    """Whether inner results of its query are kept."""
     feed: ChangeFeed | None = None
 
 

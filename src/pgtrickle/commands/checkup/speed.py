@@ -68,14 +68,14 @@ def _missing_indexes(patient: Patient, table: StreamTableId) -> list[str]:
     from pgtrickle.commands.validate import read_definition
     from pgtrickle.plan.compile import Compiled
     from pgtrickle.plan.explain import missing_indexes
+    from pgtrickle.plan.programs import programs_for_all
     from pgtrickle.refresh.compilation import compile_definition
 
     with patient.connection.transaction(force_rollback=True):
         compiled = compile_definition(patient.connection, read_definition(patient.connection, table)).compiled
         if not isinstance(compiled, Compiled):
             return []
-        program = compiled.program(compiled.sources)
-        return missing_indexes(program) if program is not None else []
+        return missing_indexes(*programs_for_all(compiled))
 
 
 def check_statistics(patient: Patient) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ with recursive depths(pgt_id, depth) as (
 select i.pgt_schema, i.pgt_name, i.owner, i.status, s.settings, i.defining_query, i.schedule, i.refresh_mode,
     s.initialize, s.diamond_consistency, s.diamond_schedule_policy, s.cdc_mode, s.append_only,
     s.pooler_compatibility_mode, s.refresh_tier,
-    case s.refresh_timeout when 0 then 'none' else s.refresh_timeout::text end, s.on_divergence, s.keep_changes
+    case s.refresh_timeout when 0 then 'none' else s.refresh_timeout::text end, s.on_divergence, s.keep_changes,
+    s.auxiliary_results
 from pgtrickle.stream_tables_info i join pgtrickle.pgt_stream_tables s on s.pgt_id = i.pgt_id
 order by (select max(d.depth) from depths d where d.pgt_id = s.pgt_id), s.pgt_id

@@ -7,6 +7,11 @@ with asked as materialized (
     select pgtrickle_internal.waits_for_sidecar() as missing, pgtrickle_internal.waits_for_spark() as spark,
         pgtrickle.is_copy() or exists (select from pgtrickle.pgt_drain) or exists (select from pgtrickle.pgt_gates)
             or exists (select from pgtrickle.pgt_waiting) as has_obstacles
+), paced as materialized (
+    -- that stream tables wait because their sidecars have used their share of the CPU, in words
+    select pg_catalog.format('paced: %%s s', min((i.vitals ->> 'paced_seconds')::numeric)) as words
+    from pgtrickle.server_worker_inventory i where i.is_alive and i.is_here
+    having bool_and((i.vitals ->> 'paced_seconds')::numeric > 0)
 ), waiting as (
     select p.pgt_id, sum(p.pending_rows)::bigint as pending_rows
     from asked a cross join pgtrickle_internal.pending_counts(a.ids) p
@@ -23,7 +28,8 @@ select i.pgt_schema, i.pgt_name, i.owner, i.defining_query, coalesce(s.names, '{
     extract(epoch from pgtrickle_internal.snapshot_time() - f.shown_until)::float8, w.pending_rows, i.last_refresh_at,
     h.action, h.duration_ms, i.consecutive_errors, i.last_error, i.retry_at,
     coalesce(case when v.has_obstacles then pgtrickle.waits_for(i.pgt_id) end,
-        case when i.effective_refresh_mode <> 'FULL' then v.spark end, v.missing),
+        case when i.effective_refresh_mode <> 'FULL' then v.spark end, v.missing,
+        case when i.schedule = 'calculated' and w.pending_rows > 0 then (select p.words from paced p) end),
     i.refresh_timeout, i.on_divergence, i.repairs, i.last_repair_at, i.keep_changes
 from asked a
 cross join service v

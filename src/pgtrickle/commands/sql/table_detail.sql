@@ -7,7 +7,8 @@ select
         'initialize', s.initialize, 'diamond_consistency', s.diamond_consistency,
         'diamond_schedule_policy', s.diamond_schedule_policy, 'cdc_mode', i.cdc_mode, 'append_only', i.append_only,
         'pooler_compatibility_mode', i.pooler_compatibility_mode, 'tier', i.refresh_tier,
-        'refresh_timeout', i.refresh_timeout, 'on_divergence', i.on_divergence, 'keep_changes', i.keep_changes),
+        'refresh_timeout', i.refresh_timeout, 'on_divergence', i.on_divergence, 'keep_changes', i.keep_changes,
+        'auxiliary_results', i.auxiliary_results),
     array(select pg_catalog.format('%%I.%%I', r.pgt_schema, r.pgt_name)
         from pgtrickle.pgt_dependencies d join pgtrickle.stream_tables_info r on r.pgt_id = d.pgt_id
         where d.source_relid = s.pgt_relid and d.source_type = 'stream_table' order by 1)

@@ -10,6 +10,7 @@ from pgtrickle.commands import adopt as command
 from pgtrickle.commands.status import table_status
 from pgtrickle.interfaces.cli.options import (
     AppendOnly,
+    AuxiliaryResults,
     CdcMode,
     DiamondConsistency,
     DiamondSchedulePolicy,
@@ -60,6 +61,7 @@ def adopt(
     refresh_timeout: TableTimeout = None,
     on_divergence: OnDivergence = None,
     keep_changes: KeepChanges = None,
+    auxiliary_results: AuxiliaryResults = None,
     dry_run: DryRun = False,
     dsn: Dsn = "",
     json: Json = False,
@@ -84,6 +86,7 @@ def adopt(
         refresh_timeout=refresh_timeout,
         on_divergence=on_divergence,
         keep_changes=keep_changes,
+        auxiliary_results=auxiliary_results,
     )
     notices = command.adopt(dsn, name, options)
     adopted = table_status(dsn, name)

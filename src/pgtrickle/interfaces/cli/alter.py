@@ -33,6 +33,7 @@ Tier: TypeAlias = Annotated[str | None, changed_option("tier")]
 TableTimeout: TypeAlias = Annotated[str | None, changed_option("refresh_timeout")]
 OnDivergence: TypeAlias = Annotated[str | None, changed_option("on_divergence")]
 KeepChanges: TypeAlias = Annotated[str | None, changed_option("keep_changes")]
+AuxiliaryResults: TypeAlias = Annotated[str | None, changed_option("auxiliary_results")]
 
 
 def alter(
@@ -51,6 +52,7 @@ def alter(
     refresh_timeout: TableTimeout = None,
     on_divergence: OnDivergence = None,
     keep_changes: KeepChanges = None,
+    auxiliary_results: AuxiliaryResults = None,
     dsn: Dsn = "",
     json: Json = False,
 ) -> None:
@@ -72,6 +74,7 @@ def alter(
         refresh_timeout=refresh_timeout,
         on_divergence=on_divergence,
         keep_changes=keep_changes,
+        auxiliary_results=auxiliary_results,
     )
     if not changes:
         flags = ", ".join(option.cli_flag.partition("/")[0] for option in ON_ALTER)

@@ -11,6 +11,7 @@ from pgtrickle.commands import define
 from pgtrickle.commands.status import NO_SIDECAR, StreamTableStatus, table_status
 from pgtrickle.interfaces.cli.options import (
     AppendOnly,
+    AuxiliaryResults,
     CdcMode,
     DiamondConsistency,
     DiamondSchedulePolicy,
@@ -63,6 +64,7 @@ def create(
     refresh_timeout: TableTimeout = None,
     on_divergence: OnDivergence = None,
     keep_changes: KeepChanges = None,
+    auxiliary_results: AuxiliaryResults = None,
     dry_run: DryRun = False,
     dsn: Dsn = "",
     json: Json = False,
@@ -90,6 +92,7 @@ def create(
         refresh_timeout=refresh_timeout,
         on_divergence=on_divergence,
         keep_changes=keep_changes,
+        auxiliary_results=auxiliary_results,
     )
     make = define.create_or_replace if or_replace else define.create
     notices = make(dsn, name, text, options)

@@ -19,6 +19,7 @@ _METAVARS: Final = {
     "listen_dsn": "DSN",
     "config": "FILE",
     "spark_master": "URL",
+    "task_dsn": "PARTS",
     "memory_limit": "SIZE",
     "temp_file_limit": "SIZE",
     "http": "ADDRESS",
@@ -109,9 +110,11 @@ ListenDsn: TypeAlias = Annotated[str | None, setting_option(settings.LISTEN_DSN)
 PoolerOption: TypeAlias = Annotated[Pooling, setting_option(settings.POOLER)]
 MaxConnections: TypeAlias = Annotated[int, setting_option(settings.MAX_CONNECTIONS)]
 Master: TypeAlias = Annotated[str, setting_option(settings.SPARK_MASTER)]
+TaskDsn: TypeAlias = Annotated[str | None, setting_option(settings.TASK_DSN)]
 PathOption: TypeAlias = Annotated[SparkPath, setting_option(settings.PATH)]
 MemoryLimit: TypeAlias = Annotated[str | None, setting_option(settings.MEMORY_LIMIT)]
 Workers: TypeAlias = Annotated[int, setting_option(settings.WORKER_POOL_SIZE)]
+CpuShare: TypeAlias = Annotated[float | None, setting_option(settings.CPU_SHARE)]
 MaxErrors: TypeAlias = Annotated[int, setting_option(settings.MAX_CONSECUTIVE_ERRORS)]
 RefreshTimeout: TypeAlias = Annotated[float, setting_option(settings.REFRESH_TIMEOUT)]
 TempFileLimit: TypeAlias = Annotated[str, setting_option(settings.TEMP_FILE_LIMIT)]
@@ -137,6 +140,7 @@ Tier: TypeAlias = Annotated[str | None, table_option("tier")]
 TableTimeout: TypeAlias = Annotated[str | None, table_option("refresh_timeout")]
 OnDivergence: TypeAlias = Annotated[str | None, table_option("on_divergence")]
 KeepChanges: TypeAlias = Annotated[str | None, table_option("keep_changes")]
+AuxiliaryResults: TypeAlias = Annotated[str | None, table_option("auxiliary_results")]
 
 Json: TypeAlias = Annotated[bool, Option("--json", help="Print the result, or the error, as JSON.")]
 Interval: TypeAlias = Annotated[

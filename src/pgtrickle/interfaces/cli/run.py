@@ -17,6 +17,7 @@ from pgtrickle.interfaces.cli.log_lines import SidecarLog
 from pgtrickle.interfaces.cli.options import (
     CacheEntries,
     ConfigFile,
+    CpuShare,
     Discover,
     Dsns,
     EnableRefreshBroker,
@@ -38,10 +39,12 @@ from pgtrickle.interfaces.cli.options import (
     PoolerOption,
     RefreshTimeout,
     StopTimeout,
+    TaskDsn,
     TempFileLimit,
     Traces,
     Workers,
 )
+from pgtrickle.interfaces.cli.priority import yield_to_others
 from pgtrickle.interfaces.cli.run_many import serve_many
 from pgtrickle.interfaces.cli.secrecy import given_addresses
 from pgtrickle.interfaces.cli.spark_options import SparkConf, spark_settings_of
@@ -67,12 +70,14 @@ def run(
     idle_after: IdleAfter = DEFAULTS.idle_after,
     spark_master: Master = "local[*]",
     spark_conf: SparkConf = None,
+    task_dsn: TaskDsn = None,
     path: PathOption = SparkPath.AUTO,
     max_consecutive_errors: MaxErrors = DEFAULTS.max_consecutive_errors,
     pooler: PoolerOption = Pooling.AUTO,
     max_connections: MaxConnections = DEFAULTS.max_connections,
     memory_limit: MemoryLimit = None,
     worker_pool_size: Workers = DEFAULTS.worker_pool_size,
+    cpu_share: CpuShare = None,
     listen_dsn: ListenDsn = None,
     template_cache_max_entries: CacheEntries = DEFAULTS.template_cache_max_entries,
     refresh_timeout: RefreshTimeout = DEFAULTS.refresh_timeout,
@@ -105,12 +110,14 @@ def run(
         max_databases=max_databases,
         idle_after=idle_after,
         spark_master=spark_master,
+        task_dsn=task_dsn,
         path=path,
         max_consecutive_errors=max_consecutive_errors,
         pooler=pooler,
         max_connections=max_connections,
         memory_limit=memory_limit,
         worker_pool_size=worker_pool_size,
+        cpu_share=cpu_share,
         listen_dsn=listen_dsn,
         template_cache_max_entries=template_cache_max_entries,
         refresh_timeout=refresh_timeout,
@@ -125,6 +132,7 @@ def run(
         traces=traces,
     )
     log = SidecarLog(settings.log_level, settings.log_format)
+    yield_to_others(settings)
     databases = served_databases(settings, addresses, os.environ)
     if not databases.is_single:
         _require_java(settings)

@@ -32,6 +32,7 @@ class Options(Model):
     refresh_timeout: str | None = None
     on_divergence: str | None = None
     keep_changes: str | None = None
+    auxiliary_results: str | None = None
 
     def given(self, *but: str) -> dict[str, Any]:
         """The options that the request has, without those that are not options."""

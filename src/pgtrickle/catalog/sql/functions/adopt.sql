@@ -77,14 +77,14 @@ create or replace function pgtrickle.adopt_materialized_view(
     diamond_consistency text default null, diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
     tier text default null, refresh_timeout text default null, on_divergence text default null,
-    keep_changes text default null
+    keep_changes text default null, auxiliary_results text default null
 ) returns void
 language plpgsql
 as $$
 declare
     asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, true, diamond_consistency,
         diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
-        on_divergence, keep_changes);
+        on_divergence, keep_changes, auxiliary_results);
     relation_id pg_catalog.oid := pgtrickle_internal.materialized_view(name);
     query_view pg_catalog.oid;
     replacement pg_catalog.oid;
@@ -111,7 +111,7 @@ begin
     perform pgtrickle_internal.finish_replacement(relation_id, replacement, later);
 end
 $$;
-comment on function pgtrickle.adopt_materialized_view(text, text, text, text, text, text, boolean, boolean, text, text, text, text) is
+comment on function pgtrickle.adopt_materialized_view(text, text, text, text, text, text, boolean, boolean, text, text, text, text, text) is
     E'Turn a materialized view into a stream table with the same name, rows, indexes, grants, comments and '
     'dependent views. Call it with SELECT. You must own the materialized view. Readers wait only for a '
     'moment; the rows are copied before that. The first refresh brings the rows up to date.\n'

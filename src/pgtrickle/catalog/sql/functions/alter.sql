@@ -168,7 +168,8 @@ create or replace function pgtrickle.alter_stream_table(
     status text default null, cdc_mode text default null, append_only boolean default null,
     pooler_compatibility_mode boolean default null, tier text default null,
     diamond_consistency text default null, diamond_schedule_policy text default null,
-    refresh_timeout text default null, on_divergence text default null, keep_changes text default null
+    refresh_timeout text default null, on_divergence text default null, keep_changes text default null,
+    auxiliary_results text default null
 ) returns void
 language plpgsql
 as $$
@@ -176,7 +177,7 @@ declare
     id bigint := pgtrickle_internal.stream_table(name);
     asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, null, diamond_consistency,
         diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
-        on_divergence, keep_changes);
+        on_divergence, keep_changes, auxiliary_results);
 begin
     if schedule is null then
         asked := asked operator(pg_catalog.-) 'schedule';
@@ -190,7 +191,7 @@ begin
     end if;
 end
 $$;
-comment on function pgtrickle.alter_stream_table(text, text, text, text, text, text, boolean, boolean, text, text, text, text, text, text) is
+comment on function pgtrickle.alter_stream_table(text, text, text, text, text, text, boolean, boolean, text, text, text, text, text, text, text) is
     E'Change the query, schedule, status or other options of a stream table; null leaves a value as it '
     'is. Call it with SELECT. You must own the stream table.\n'
     '\nname: The stream table. Without a schema, it is looked up along your search_path.'

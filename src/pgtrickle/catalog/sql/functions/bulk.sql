@@ -13,7 +13,7 @@ begin
     elsif option = any ('{initialize,append_only,pooler_compatibility_mode}') then
         return case when type not in ('boolean', 'null') then format('%s is %s, not true or false', option, value) end;
     elsif option <> all ('{schedule,refresh_mode,diamond_consistency,diamond_schedule_policy,cdc_mode,tier,'
-        'refresh_timeout,on_divergence,keep_changes}'::text[])
+        'refresh_timeout,on_divergence,keep_changes,auxiliary_results}'::text[])
     then
         return format('there is no option %s', to_json(option));
     elsif type not in ('string', 'null') then
@@ -25,7 +25,8 @@ begin
         case option when 'diamond_schedule_policy' then value #>> '{}' end,
         case option when 'cdc_mode' then value #>> '{}' end, null, null, case option when 'tier' then value #>> '{}' end,
         case option when 'refresh_timeout' then value #>> '{}' end, case option when 'on_divergence' then value #>> '{}' end,
-        case option when 'keep_changes' then value #>> '{}' end);
+        case option when 'keep_changes' then value #>> '{}' end,
+        case option when 'auxiliary_results' then value #>> '{}' end);
     return null;
 exception when others then
     return sqlerrm;
@@ -165,7 +166,8 @@ as $$
         coalesce((definition operator(pg_catalog.->>) 'append_only')::boolean, false),
         coalesce((definition operator(pg_catalog.->>) 'pooler_compatibility_mode')::boolean, false),
         definition operator(pg_catalog.->>) 'tier', definition operator(pg_catalog.->>) 'refresh_timeout',
-        definition operator(pg_catalog.->>) 'on_divergence', definition operator(pg_catalog.->>) 'keep_changes')
+        definition operator(pg_catalog.->>) 'on_divergence', definition operator(pg_catalog.->>) 'keep_changes',
+        definition operator(pg_catalog.->>) 'auxiliary_results')
 $$;
 
 -- full_name: the name that a new stream table gets, with its schema.

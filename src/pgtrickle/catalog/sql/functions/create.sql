@@ -136,14 +136,14 @@ create or replace function pgtrickle.create_stream_table(
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
     tier text default null, refresh_timeout text default null, on_divergence text default null,
-    keep_changes text default null
+    keep_changes text default null, auxiliary_results text default null
 ) returns void
 language plpgsql
 as $$
 declare
     asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, initialize, diamond_consistency,
         diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
-        on_divergence, keep_changes);
+        on_divergence, keep_changes, auxiliary_results);
     parts text[] := pgtrickle_internal.new_name(name);
     query_view oid;
     relation_id oid;
@@ -159,7 +159,7 @@ begin
     perform pgtrickle_internal.drop_view(query_view);
 end
 $$;
-comment on function pgtrickle.create_stream_table(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text) is
+comment on function pgtrickle.create_stream_table(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text, text) is
     E'Create a stream table: a table that holds the result of a query, kept up to date by the sidecar. '
     'Call it with SELECT. The caller becomes the owner and needs SELECT on everything that the query '
     'reads.\n'
@@ -174,7 +174,7 @@ create or replace function pgtrickle.create_stream_table_if_not_exists(
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
     tier text default null, refresh_timeout text default null, on_divergence text default null,
-    keep_changes text default null
+    keep_changes text default null, auxiliary_results text default null
 ) returns void
 language plpgsql
 as $$
@@ -185,10 +185,10 @@ begin
     end if;
     perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
         diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-        tier, refresh_timeout, on_divergence, keep_changes);
+        tier, refresh_timeout, on_divergence, keep_changes, auxiliary_results);
 end
 $$;
-comment on function pgtrickle.create_stream_table_if_not_exists(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text) is
+comment on function pgtrickle.create_stream_table_if_not_exists(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text, text) is
     E'Create a stream table unless one of that name exists; an existing one stays as it is. Call it with '
     'SELECT. Takes the same arguments and rights as create_stream_table.\n'
     '\nname: The name of the new stream table, with or without a schema. Without one, it is created in '
@@ -207,7 +207,8 @@ as $$
         'diamond_schedule_policy', coalesce(s.diamond_schedule_policy, 'default'), 'cdc_mode', s.cdc_mode,
         'append_only', s.append_only, 'pooler_compatibility_mode', s.pooler_compatibility_mode,
         'refresh_tier', s.refresh_tier, 'refresh_timeout', coalesce(i.refresh_timeout, -1),
-        'on_divergence', s.on_divergence, 'keep_changes', coalesce(s.keep_changes, 'off'))) p(present)
+        'on_divergence', s.on_divergence, 'keep_changes', coalesce(s.keep_changes, 'off'),
+        'auxiliary_results', s.auxiliary_results)) p(present)
     where s.pgt_id = id
 $$;
 
@@ -218,7 +219,7 @@ create or replace function pgtrickle.create_or_replace_stream_table(
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
     tier text default null, refresh_timeout text default null, on_divergence text default null,
-    keep_changes text default null
+    keep_changes text default null, auxiliary_results text default null
 ) returns void
 language plpgsql
 as $$
@@ -227,12 +228,12 @@ declare
     existing bigint := pgtrickle_internal.find_stream_table(pg_catalog.format('%I.%I', parts[1], parts[2]));
     asked jsonb := pgtrickle_internal.options(schedule, refresh_mode, initialize, diamond_consistency,
         diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout,
-        on_divergence, keep_changes);
+        on_divergence, keep_changes, auxiliary_results);
 begin
     if existing is null then
         perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize,
             diamond_consistency, diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode,
-            tier, refresh_timeout, on_divergence, keep_changes);
+            tier, refresh_timeout, on_divergence, keep_changes, auxiliary_results);
     else
         -- to write the same options again would wait for a refresh that is running
         if not pgtrickle_internal.may_refresh(existing) or not pgtrickle_internal.has_options(existing, asked) then
@@ -242,7 +243,7 @@ begin
     end if;
 end
 $$;
-comment on function pgtrickle.create_or_replace_stream_table(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text) is
+comment on function pgtrickle.create_or_replace_stream_table(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text, text) is
     E'Create a stream table, or give an existing one this definition. Call it with SELECT. To replace a '
     'stream table, you must own it.\n'
     '\nname: The name of the new stream table, with or without a schema. Without one, it is created in '

@@ -22,7 +22,8 @@ as $$
             (9, 'tier', quote_literal(nullif(s.refresh_tier, 'hot'))),
             (10, 'refresh_timeout', quote_literal(case i.refresh_timeout when 0 then 'none' else i.refresh_timeout || 's' end)),
             (11, 'on_divergence', quote_literal(nullif(s.on_divergence, 'repair'))),
-            (12, 'keep_changes', quote_literal(s.keep_changes))
+            (12, 'keep_changes', quote_literal(s.keep_changes)),
+            (13, 'auxiliary_results', quote_literal(nullif(s.auxiliary_results, 'auto')))
         ) v(number, name, value)
     ) o(given)
     where s.pgt_id = id
@@ -67,7 +68,8 @@ as $$
             'diamond_schedule_policy', coalesce(s.diamond_schedule_policy, 'default'), 'cdc_mode', s.cdc_mode,
             'append_only', s.append_only, 'pooler_compatibility_mode', s.pooler_compatibility_mode,
             'refresh_tier', s.refresh_tier, 'refresh_timeout', coalesce(i.refresh_timeout, -1),
-            'on_divergence', s.on_divergence, 'keep_changes', coalesce(s.keep_changes, 'off'))) h on h.key = o.key
+            'on_divergence', s.on_divergence, 'keep_changes', coalesce(s.keep_changes, 'off'),
+            'auxiliary_results', s.auxiliary_results)) h on h.key = o.key
         where o.value <> h.value)
     from pgtrickle.pgt_stream_tables s join pgtrickle.stream_tables_info i on i.pgt_id = s.pgt_id
     where s.pgt_id = id

@@ -106,7 +106,8 @@ $$;
 create or replace trigger remove_rest before delete on pgtrickle.pgt_stream_tables
     for each row execute function pgtrickle_internal.remove_rest();
 
--- drop_state: drop what the sidecar keeps for a stream table; everything is named <something>_<id>.
+-- drop_state: drop what the sidecar keeps for a stream table; everything is named <something>_<id>, or <something>_<id>_<number>
+-- for its auxiliary results.
 create or replace function pgtrickle_internal.drop_state(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -116,10 +117,33 @@ begin
     for kept in
         select format('table %s', pgtrickle_internal.printed(c.oid)) from pg_class c
         where c.relnamespace = 'pgtrickle_state'::regnamespace and c.relkind = 'r'
-            and c.relname ~ format('^[a-z]+_%s$', id)
+            and c.relname ~ format('^[a-z]+_%s(_[0-9]+)?$', id)
         union all
         select format('function %s', p.oid::regprocedure) from pg_proc p
-        where p.pronamespace = 'pgtrickle_state'::regnamespace and p.proname ~ format('^[a-z]+_%s$', id)
+        where p.pronamespace = 'pgtrickle_state'::regnamespace and p.proname ~ format('^[a-z]+_%s(_[0-9]+)?$', id)
+        -- tables first: an index may use a function
+        order by 1 desc
+    loop
+        execute 'drop ' || kept;
+    end loop;
+end
+$$;
+
+-- drop_auxiliaries: drop the auxiliary results of a stream table, and their states; everything is named <something>_<id>_<number>.
+-- The tables into which tasks write stay: other connections of the same refresh use them.
+create or replace function pgtrickle_internal.drop_auxiliaries(id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    kept text;
+begin
+    for kept in
+        select format('table %s', pgtrickle_internal.printed(c.oid)) from pg_class c
+        where c.relnamespace = 'pgtrickle_state'::regnamespace and c.relkind = 'r'
+            and c.relname ~ format('^(auxiliary|moved|state|hash)_%s_[0-9]+$', id)
+        union all
+        select format('function %s', p.oid::regprocedure) from pg_proc p
+        where p.pronamespace = 'pgtrickle_state'::regnamespace and p.proname ~ format('^(auxiliary|moved|state|hash)_%s_[0-9]+$', id)
         -- tables first: an index may use a function
         order by 1 desc
     loop

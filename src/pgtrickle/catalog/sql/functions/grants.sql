@@ -110,7 +110,7 @@ grant execute on function
     pgtrickle_internal.canonical_of, pgtrickle_internal.prove_ownership,
     pgtrickle_internal.guard_always, pgtrickle_internal.enable_always_for, pgtrickle_internal.enable_always, pgtrickle_internal.is_decoded, pgtrickle_internal.wal_obstacle, pgtrickle_internal.wanted_capture,
     pgtrickle_internal.identity_columns, pgtrickle_internal.published_as, pgtrickle_internal.wal_slot, pgtrickle_internal.slot_gap,
-    pgtrickle_internal.wal_gap, pgtrickle_internal.why_triggers, pgtrickle_internal.wanted_triggers, pgtrickle_internal.tree_of,
+    pgtrickle_internal.wal_gap, pgtrickle_internal.is_followed_elsewhere, pgtrickle_internal.why_triggers, pgtrickle_internal.wanted_triggers, pgtrickle_internal.tree_of,
     pgtrickle_internal.relation_of, pgtrickle_internal.alter_options, pgtrickle_internal.alter_query,
     pgtrickle_internal.alter_status, pgtrickle_internal.drop_by_id, pgtrickle_internal.check_may_refresh, pgtrickle_internal.raise_unanswered,
     pgtrickle_internal.refresh_lock, pgtrickle_internal.is_refreshed_since, pgtrickle_internal.failure_since, pgtrickle_internal.may_see_errors,

@@ -54,7 +54,7 @@ select s.pgt_id, coalesce(n.nspname, s.pgt_schema) as pgt_schema, coalesce(c.rel
     case when pgtrickle_internal.may_see_errors(o.owner_id) then s.last_error end as last_error, s.retry_at,
     s.needs_reinit, case when pgtrickle_internal.may_see_errors(o.owner_id) then s.reinit_reason end as reinit_reason,
     s.refresh_tier, s.cdc_mode, s.append_only, s.pooler_compatibility_mode, s.created_at,
-    s.refresh_timeout, s.on_divergence, s.repairs, s.last_repair_at, s.keep_changes
+    s.refresh_timeout, s.on_divergence, s.repairs, s.last_repair_at, s.keep_changes, s.auxiliary_results
 from pgtrickle.pgt_stream_tables s
 left join pg_catalog.pg_class c on c.oid = s.pgt_relid and not (select pgtrickle.is_copy())
 left join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -107,6 +107,8 @@ comment on column pgtrickle.stream_tables_info.repairs is
 comment on column pgtrickle.stream_tables_info.last_repair_at is 'When that last happened.';
 comment on column pgtrickle.stream_tables_info.keep_changes is
     'How long the changes of its rows are kept, and how many; null if they are not.';
+comment on column pgtrickle.stream_tables_info.auxiliary_results is
+    'Whether inner results of its query are kept beside it: auto, always or never.';
 
 create or replace function pgtrickle.pgt_status() returns table (
     name text, status text, refresh_mode text, is_populated boolean, consecutive_errors integer,

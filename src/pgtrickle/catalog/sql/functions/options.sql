@@ -90,7 +90,7 @@ create or replace function pgtrickle_internal.options(
     schedule text, refresh_mode text, initialize boolean, diamond_consistency text,
     diamond_schedule_policy text, cdc_mode text, append_only boolean, pooler_compatibility_mode boolean,
     tier text default null, refresh_timeout text default null, on_divergence text default null,
-    keep_changes text default null
+    keep_changes text default null, auxiliary_results text default null
 ) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
@@ -111,7 +111,9 @@ begin
         'refresh_tier', pgtrickle_internal.one_of('tier', tier, '{hot,warm,cold,frozen}'),
         'refresh_timeout', pgtrickle_internal.timeout_seconds('refresh_timeout', refresh_timeout),
         'on_divergence', pgtrickle_internal.one_of('on_divergence', on_divergence, '{repair,stop}'),
-        'keep_changes', lower(btrim(keep_changes, E' \t\n\r'))
+        'keep_changes', lower(btrim(keep_changes, E' \t\n\r')),
+        'auxiliary_results',
+            pgtrickle_internal.one_of('auxiliary_results', auxiliary_results, '{auto,always,never}')
     );
 end
 $$;

@@ -46,7 +46,7 @@ create or replace procedure pgtrickle.create_stream_table_and_wait(
     diamond_schedule_policy text default null, cdc_mode text default null,
     append_only boolean default false, pooler_compatibility_mode boolean default false,
     tier text default null, refresh_timeout text default null, on_divergence text default null,
-    keep_changes text default null, timeout interval default '10 min'
+    keep_changes text default null, auxiliary_results text default null, timeout interval default '10 min'
 )
 language plpgsql
 as $$
@@ -57,7 +57,7 @@ declare
 begin
     perform pgtrickle.create_stream_table(name, query, schedule, refresh_mode, initialize, diamond_consistency,
         diamond_schedule_policy, cdc_mode, append_only, pooler_compatibility_mode, tier, refresh_timeout, on_divergence,
-        keep_changes);
+        keep_changes, auxiliary_results);
     id := pgtrickle_internal.stream_table(name);
     if not coalesce(initialize, true) then
         -- it stays empty until somebody refreshes it, so there is nothing to wait for
@@ -85,7 +85,7 @@ begin
     call pgtrickle.refresh_and_wait(name, timeout - (pg_catalog.clock_timestamp() - asked_at));
 end
 $$;
-comment on procedure pgtrickle.create_stream_table_and_wait(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text, interval) is
+comment on procedure pgtrickle.create_stream_table_and_wait(text, text, text, text, boolean, text, text, text, boolean, boolean, text, text, text, text, text, interval) is
     E'Create a stream table, commit, and wait until it is loaded. Call it with CALL, outside a '
     'transaction block. Takes the options and needs the rights of create_stream_table. With initialize => false it only '
     'commits, because there is nothing to wait for.\n'

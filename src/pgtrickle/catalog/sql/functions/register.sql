@@ -249,9 +249,18 @@ begin
         (options ->> 'initialize')::boolean, options ->> 'diamond_consistency',
         options ->> 'diamond_schedule_policy', options ->> 'cdc_mode', (options ->> 'append_only')::boolean,
         (options ->> 'pooler_compatibility_mode')::boolean, options ->> 'refresh_tier',
-        options ->> 'refresh_timeout', options ->> 'on_divergence', options ->> 'keep_changes')
+        options ->> 'refresh_timeout', options ->> 'on_divergence', options ->> 'keep_changes',
+        options ->> 'auxiliary_results')
         || case when options ? 'schedule' then '{}' else '{"schedule": null}'::jsonb end;
     o := jsonb_populate_record(null::pgtrickle.pgt_stream_tables, options);
+    if exists (select from pgtrickle.pgt_stream_tables s where s.pgt_id = id and s.auxiliary_results <> o.auxiliary_results)
+    then
+        perform pgtrickle_internal.drop_auxiliaries(id);
+        -- one that was never loaded has nothing to load again
+        update pgtrickle.pgt_stream_tables s set needs_reinit = true,
+            reinit_reason = coalesce(s.reinit_reason, 'auxiliary_results was changed')
+        where s.pgt_id = id and s.is_populated;
+    end if;
     update pgtrickle.pgt_stream_tables s set
         schedule = case coalesce(o.schedule, s.schedule, 'manual') when 'manual' then null
             else coalesce(o.schedule, s.schedule) end,
@@ -265,7 +274,8 @@ begin
         refresh_tier = coalesce(o.refresh_tier, s.refresh_tier),
         refresh_timeout = nullif(coalesce(o.refresh_timeout, s.refresh_timeout), -1),
         on_divergence = coalesce(o.on_divergence, s.on_divergence),
-        keep_changes = nullif(coalesce(o.keep_changes, s.keep_changes), 'off')
+        keep_changes = nullif(coalesce(o.keep_changes, s.keep_changes), 'off'),
+        auxiliary_results = coalesce(o.auxiliary_results, s.auxiliary_results)
     where s.pgt_id = id;
     perform pgtrickle_internal.fit_feed(id);
     if o.cdc_mode = 'wal' then

@@ -99,8 +99,8 @@ begin
     delete from pgtrickle.pgt_sources;
     -- the original goes on to follow its tables by the old name
     delete from pgtrickle.pgt_remote_readers;
-    update pgtrickle.pgt_attached_databases set reader = gen_random_uuid(), place = null;
-    update pgtrickle.pgt_attached_tables t set frontier = null, source_relid = case when t.is_stand_in then to_regclass(
+    update pgtrickle.pgt_attached_databases set reader = gen_random_uuid(), place = null, position = null;
+    update pgtrickle.pgt_attached_tables t set frontier = null, position = null, source_relid = case when t.is_stand_in then to_regclass(
         format('pgtrickle_attached.%I', pgtrickle_internal.stand_in_name(t.alias, t.origin_schema, t.origin_name)))::oid end;
     delete from pgtrickle.pgt_attached_tables t where not t.is_stand_in;
     delete from pgtrickle.pgt_wal;
