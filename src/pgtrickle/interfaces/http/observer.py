@@ -134,21 +134,31 @@ class Observer:
         return self._hub.has_listeners or time.monotonic() - self._asked_at < INTEREST_SECONDS
 
     def _note(self, event: RefreshEvent) -> None:
-        """Take in an event: publish the refresh, and change the row of its stream table."""
+        """Take in an event: change the row of its stream table, then publish the refresh.
+
+        In this order, a client that asks for the table after the event sees the refresh.
+        """
         if not event.name.name or (event.outcome is None and event.error is None):
             return
         name, snapshot = str(event.name), self._snapshot
         has_changed = event.outcome is None or event.outcome.action is not Action.NO_DATA
+        row = None if snapshot is None else snapshot.rows.get(name)
+        before = row and row.state
+        if snapshot is not None and row is not None:
+            self._change_row(row, event)
+            self._snapshot = Snapshot(self._version, datetime.now(UTC), snapshot.facts, snapshot.rows)
         if has_changed and self._feed.announce(name, event.outcome.milliseconds if event.outcome else FAILED):
             seen_by_token = not self._hides_errors
             full, public = (
                 json_text(event_values(event, with_errors=seen)) for seen in (seen_by_token, False)
             )
             self._hub.publish("refresh", full, public, table=name)
-        if snapshot is None or name not in snapshot.rows:
-            return
-        row, before = snapshot.rows[name], snapshot.rows[name].state
+        if row is not None and row.state != before:
+            self._publish_counts()
+
+    def _change_row(self, row: TableRow, event: RefreshEvent) -> None:
         self._version += 1
+        self._unsent[row.name] = row
         if event.outcome is not None:
             row.note_refresh(event.outcome, event.at, self._version)
         elif event.error is not None:
@@ -156,10 +166,6 @@ class Observer:
             row.note_failure(text, event.at, self._version)
             # whether it is suspended, and when it is tried again, is in the catalog
             self._next_read = min(self._next_read, time.monotonic() + THROTTLE_SECONDS)
-        self._snapshot = Snapshot(self._version, datetime.now(UTC), snapshot.facts, snapshot.rows)
-        self._unsent[name] = row
-        if row.state != before:
-            self._publish_counts()
 
     def _read(self, asked: list[Future[Snapshot]]) -> None:
         """Read the catalog and answer those who wait."""
