@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pgtrickle.pipeline import programs as caching
 from pgtrickle.pipeline.distributed import StagingTarget
 from pgtrickle.pipeline.jvm.cached_plan import CachedPlan, plan_in_driver
+from pgtrickle.pipeline.jvm.driver_execution import DriverExecution
 
 Staging = Callable[[str], StagingTarget]
 
@@ -36,9 +37,11 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The programs that have been planned since, to be kept."""
     programs: list[str] = []
 
-    def plan(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Table]) -> CachedPlan:
+    def plan(
+        session: SparkSession, execution: DriverExecution, spark_sql: str, inputs: Mapping[str, pa.Table]
+    ) -> CachedPlan:
         programs.append(spark_sql)
-        return plan_in_driver(session, spark_sql, inputs)
+        return plan_in_driver(session, execution, spark_sql, inputs)
 
     monkeypatch.setattr(caching, "plan_in_driver", plan)
     return programs

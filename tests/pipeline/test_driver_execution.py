@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,7 +15,7 @@ import pytest
 import pgtrickle
 from pgtrickle.model.errors import SparkFailed
 from pgtrickle.pipeline.jvm import GatewayError
-from pgtrickle.pipeline.jvm.driver_execution import DriverExecution
+from pgtrickle.pipeline.jvm.driver_execution import DriverExecution, Outcome, PlanRun
 from pgtrickle.pipeline.programs import Counters, Programs
 from tests.fixtures.waiting import eventually
 from tests.pipeline.relations import rows_of
@@ -34,9 +33,8 @@ def execution(programs) -> Iterator[DriverExecution]:
     execution = programs._execution
     assert execution is not None
     yield execution
-    assert execution._running == {}
-    assert execution.memory_manager.executionMemoryUsed() == 0
-    assert execution.contexts.get() is None
+    assert execution.runner.running() == 0
+    assert execution.runner.memoryUsed() == 0
 
 
 def numbers(*values: int) -> dict[str, pa.Table]:
@@ -106,7 +104,7 @@ def test_a_program_that_only_a_job_computes_is_not_cached_and_its_reason_is_logg
 
     counters = programs.counters
     with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "pgtrickle.pipeline"):
-        patched.setattr(DriverExecution, "compute", refuse)
+        patched.setattr(DriverExecution, "run", refuse)
         assert rows_of(programs.run(total, numbers(2))) == [(2,)]
         assert rows_of(programs.run(f"{total} where v > 0", numbers(2))) == [(2,)]
     assert [record.args for record in caplog.records] == [("not here",)]
@@ -171,7 +169,7 @@ def test_an_interrupted_program_ends_long_before_it_is_done(programs, execution)
 
     thread = threading.Thread(target=run)
     thread.start()
-    eventually(lambda: execution._running)
+    eventually(lambda: execution.runner.running())
     eventually(lambda: execution.interrupt() or not thread.is_alive())
     thread.join()
     assert isinstance(results[0], SparkFailed)
@@ -187,7 +185,7 @@ def test_other_internals_are_named_and_every_run_is_a_job(spark, monkeypatch):
     def refuse(*given: object) -> list[bytes]:
         raise GatewayError("no constructor with these arguments\nand a trace")
 
-    monkeypatch.setattr(DriverExecution, "_resolve", refuse)
+    monkeypatch.setattr(DriverExecution, "_start", refuse)
     programs = Programs(spark.small)
     version = spark.small.version
     assert programs.why_jobs == f"Spark {version} has other internals (no constructor with these arguments)"
@@ -196,14 +194,14 @@ def test_other_internals_are_named_and_every_run_is_a_job(spark, monkeypatch):
 
 
 def test_a_trial_with_another_answer_rules_the_driver_out(spark, monkeypatch):
-    compute = DriverExecution.compute
-    kept: list[list[bytes]] = []
+    run = DriverExecution.run
+    kept: list[list[Outcome]] = []
 
-    def stale(self: DriverExecution, rdd: Any, partition: Any, most: int) -> list[bytes]:
-        kept.append(compute(self, rdd, partition, most))
+    def stale(self: DriverExecution, runs: Sequence[PlanRun]) -> list[Outcome]:
+        kept.append(run(self, runs))
         return kept[0]
 
-    monkeypatch.setattr(DriverExecution, "compute", stale)
+    monkeypatch.setattr(DriverExecution, "run", stale)
     why = Programs(spark.small).why_jobs
     assert why is not None
     assert "gave [[3], [3]] instead of [[3], [5]]" in why

@@ -16,7 +16,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
 from multiprocessing.pool import ThreadPool
-from typing import Final, ParamSpec, TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,15 +27,19 @@ from pgtrickle.changes.memory import PER_VALUE, TooMuch
 from pgtrickle.model.errors import SparkFailed
 from pgtrickle.pipeline.jvm import GatewayError
 from pgtrickle.pipeline.jvm.cached_plan import CachedPlan, plan_in_driver
-from pgtrickle.pipeline.jvm.driver_execution import DriverExecution, Unavailable
+from pgtrickle.pipeline.jvm.driver_execution import (
+    MAX_THREADS,
+    DriverExecution,
+    PlanFailed,
+    PlanRun,
+    Unavailable,
+)
 from pgtrickle.pipeline.jvm.failures import text_of
 from pgtrickle.pipeline.small import UNBOUNDED, plan_small
 from pgtrickle.pipeline.tags import tagged_jobs
 
 HEAP_PER_PLAN: Final = 4 << 20
 """One plan is cached for each of these many bytes of the JVM's heap; a plan takes 0.5 to 1 MB."""
-MAX_THREADS: Final = 4
-"""How many programs of a wave are computed at once, if the machine has as many cores."""
 _MAX_BYTES: Final = 4 << 20
 """Programs with larger inputs are not cached: their rows would stay in memory with the plan."""
 _MOST_ROWS: Final = 2**31 - 2
@@ -46,7 +50,6 @@ Request = tuple[str, Mapping[str, pa.Table]]
 """The text of a program, and its inputs by name."""
 Result: TypeAlias = pa.Table | PySparkException | SparkFailed | TooMuch
 _Key = tuple[object, ...]
-P = ParamSpec("P")
 
 
 @dataclass(slots=True)
@@ -55,6 +58,25 @@ class _Entry:
 
     is_cacheable: bool = True
     idle: list[CachedPlan] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A program and what became of it: run in the driver if it has a plan, else as a job."""
+
+    request: Request
+    most: int
+    key: _Key | None = None
+    """None if it always runs as a job."""
+    plan: CachedPlan | None = None
+    run: PlanRun | None = None
+    failure: Exception | None = None
+    result: Result | None = None
+
+    @property
+    def needs_plan(self) -> bool:
+        """Whether it could be run in the driver if it had a plan."""
+        return self.key is not None and self.plan is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +121,17 @@ class Programs:
 
         Without `keeps` the plan is not cached, for a program that will not run again soon.
         """
-        result = self._result(spark_sql, inputs, most, keeps)
+        (result,) = self._results([(spark_sql, inputs)], most, keeps=keeps)
         if isinstance(result, Exception):
             raise result
         return result
 
     def run_all(self, requests: Sequence[Request], most: int = UNBOUNDED) -> list[Result]:
         """The rows of each program, at most `most` bytes of each, or the error it failed with."""
-        if len(requests) == 1:
-            return [self._result(*requests[0], most)]
-        # each thread computes under the tag of the caller
-        calls = [(copy_context(), *request, most) for request in requests]
-        return self._threads.starmap(self._result_in, calls, chunksize=1)
+        return self._results(requests, most, keeps=True)
 
     def close(self) -> None:
-        """Drop all plans and let the threads end."""
+        """Drop all plans and let the threads end. Makes no call into the JVM, which may be dead."""
         self.clear()
         if "_threads" in self.__dict__:
             self._threads.close()
@@ -123,57 +141,81 @@ class Programs:
         if self._execution is not None:
             self._execution.interrupt(tag)
 
-    def _result_in(
-        self, context: Context, spark_sql: str, inputs: Mapping[str, pa.Table], most: int
-    ) -> Result:
-        return context.run(self._result, spark_sql, inputs, most)
+    def _results(self, requests: Sequence[Request], most: int, *, keeps: bool) -> list[Result]:
+        """Run what has a plan in one call to the JVM, and everything else as jobs."""
+        attempts = [self._find_plan(request, most) for request in requests]
+        self._each(self._make_plan, [attempt for attempt in attempts if attempt.needs_plan])
+        self._compute([attempt for attempt in attempts if attempt.run is not None])
+        self._each(self._run_as_job, [attempt for attempt in attempts if attempt.result is None])
+        for attempt in attempts:
+            if keeps and attempt.key is not None and attempt.plan is not None:
+                self._give_back(attempt.key, attempt.plan)
+        return [attempt.result for attempt in attempts if attempt.result is not None]
 
-    def _result(
-        self, spark_sql: str, inputs: Mapping[str, pa.Table], most: int, keeps: bool = True
-    ) -> Result:
-        execution, key = self._execution, self._key(spark_sql, inputs)
-        if execution is None or key is None or not self._is_cacheable(key):
-            return self._job(spark_sql, inputs, most)
-        try:
-            plan, rows = self._compute(execution, key, spark_sql, inputs, most)
-        except (SparkFailed, TooMuch) as ended:
-            return ended
-        except (Unavailable, PySparkException, GatewayError) as failure:
-            # If the rows or the program caused the failure, running it as a job reproduces the error.
-            # Otherwise the plan was at fault.
-            result = self._job(spark_sql, inputs, most)
-            if not isinstance(result, Exception):
-                self._note_fallback(key, failure)
-            return result
-        with self._lock:
-            self._in_driver += 1
-        if keeps:
-            self._give_back(key, plan)
-        return rows
-
-    def _compute(
-        self,
-        execution: DriverExecution,
-        key: _Key,
-        spark_sql: str,
-        inputs: Mapping[str, pa.Table],
-        most: int,
-    ) -> tuple[CachedPlan, pa.Table]:
-        """Run the program in the driver, from a plan that no other thread has."""
+    def _find_plan(self, request: Request, most: int) -> _Attempt:
+        """An attempt with a plan from the cache, if there is one that nobody uses."""
+        attempt = _Attempt(request, most)
+        key = None if self._execution is None else self._key(*request)
+        if key is None or not self._is_cacheable(key):
+            return attempt
+        attempt.key = key
         with self._lock:
             entry = self._cache.get(key)
-            plan = entry.idle.pop() if entry and entry.idle else None
-        if plan is not None:
-            plan.put(execution, inputs)
+            attempt.plan = entry.idle.pop() if entry and entry.idle else None
+        if attempt.plan is not None:
+            attempt.run = attempt.plan.run_with(request[1], most)
+        return attempt
+
+    def _make_plan(self, attempt: _Attempt) -> None:
+        assert self._execution is not None
+        try:
+            attempt.plan = plan_in_driver(self._session, self._execution, *attempt.request)
+        except (Unavailable, PySparkException, GatewayError) as failure:
+            attempt.failure = failure
         else:
             # it is planned with the rows in it
-            plan = plan_in_driver(self._session, spark_sql, inputs)
-        return plan, plan.run(execution, most)
+            attempt.run = attempt.plan.first_run(attempt.most)
+
+    def _compute(self, attempts: Sequence[_Attempt]) -> None:
+        """Run plans that no other thread has; a plan that did not come to its end is given up."""
+        if not attempts or self._execution is None:
+            return
+        try:
+            outcomes = self._execution.run([attempt.run for attempt in attempts if attempt.run is not None])
+        except (PySparkException, GatewayError) as failure:
+            outcomes = [PlanFailed(text_of(failure))] * len(attempts)
+        for attempt, outcome in zip(attempts, outcomes, strict=True):
+            if isinstance(outcome, PlanFailed):
+                attempt.failure = outcome
+            else:
+                attempt.result = outcome
+            if not isinstance(outcome, pa.Table):
+                attempt.plan = None
+        with self._lock:
+            self._in_driver += sum(isinstance(outcome, pa.Table) for outcome in outcomes)
+
+    def _run_as_job(self, attempt: _Attempt) -> None:
+        # If the rows or the program caused the failure, running it as a job reproduces the error.
+        # Otherwise the plan was at fault.
+        attempt.result = self._job(*attempt.request, attempt.most)
+        if attempt.key is not None and attempt.failure and not isinstance(attempt.result, Exception):
+            self._note_fallback(attempt.key, attempt.failure)
+
+    def _each(self, action: Callable[[_Attempt], None], attempts: Sequence[_Attempt]) -> None:
+        """Act on several attempts at once; each thread works under the tag of the caller."""
+        if len(attempts) <= 1:
+            for attempt in attempts:
+                action(attempt)
+            return
+        self._threads.starmap(Context.run, [(copy_context(), action, attempt) for attempt in attempts], 1)
 
     def _job(self, spark_sql: str, inputs: Mapping[str, pa.Table], most: int) -> Result:
         with self._lock:
             self._as_jobs += 1
-        return _attempt(self._run_job, spark_sql, inputs, most)
+        try:
+            return self._run_job(spark_sql, inputs, most)
+        except (PySparkException, SparkFailed, TooMuch) as failure:
+            return failure
 
     def _run_job(self, spark_sql: str, inputs: Mapping[str, pa.Table], most: int) -> pa.Table:
         """Run the program as a job, which ends once it has more rows than fit into `most` bytes."""
@@ -241,12 +283,14 @@ def _probe(session: SparkSession) -> tuple[DriverExecution | None, str | None]:
     trial = {"t": pa.table({"v": pa.array([1, 2], pa.int64())})}
     try:
         execution = DriverExecution.of(session)
-        plan = plan_in_driver(session, "select sum(v) as total from t", trial)
+        plan = plan_in_driver(session, execution, "select sum(v) as total from t", trial)
         totals = []
         for rows in (trial, {"t": pa.table({"v": pa.array([5], pa.int64())})}):
-            plan.put(execution, rows)
-            totals.append(plan.run(execution, UNBOUNDED).column("total").to_pylist())
-    except (Unavailable, GatewayError, PySparkException, SparkFailed) as failure:
+            (outcome,) = execution.run([plan.run_with(rows, UNBOUNDED)])
+            if isinstance(outcome, Exception):
+                raise outcome
+            totals.append(outcome.column("total").to_pylist())
+    except (Unavailable, GatewayError, PySparkException, SparkFailed, PlanFailed) as failure:
         return None, text_of(failure).strip()
     if totals != [[3], [5]]:
         return None, f"a trial on Spark {session.version} gave {totals} instead of [[3], [5]]"
@@ -263,10 +307,3 @@ def _longest(column: pa.ChunkedArray) -> int:
     if not pa.types.is_string(column.type):
         return PER_VALUE
     return int(pc.max(pc.binary_length(column)).as_py() or 0)
-
-
-def _attempt(compute: Callable[P, pa.Table], *given: P.args, **named: P.kwargs) -> Result:
-    try:
-        return compute(*given, **named)
-    except (PySparkException, SparkFailed, TooMuch) as failure:
-        return failure

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pgtrickle.pipeline.jvm import GatewayError
-from pgtrickle.pipeline.jvm.driver_execution import DriverExecution, Unavailable
+from pgtrickle.pipeline.jvm.driver_execution import DriverExecution, PlanRun, Unavailable
 from pgtrickle.pipeline.jvm.failures import first_line
 from pgtrickle.pipeline.names import bound
 from pgtrickle.pipeline.small import input_rows_sql, pack_inputs
@@ -26,31 +26,25 @@ _LEAVES: Final = frozenset({"LocalTableScan", "Scan OneRowRelation"})
 
 @dataclass(frozen=True, slots=True)
 class CachedPlan:
-    """A planned program, and the row in it from which the inputs are read."""
+    """A planned program. The JVM forgets it when `registered` is gone."""
 
-    frame: Any
-    row: Any
-    types: Any
-    projection: Any
-    rdd: Any
-    partition: Any
+    registered: Any
+    number: int
     schema: pa.Schema
 
-    def put(self, execution: DriverExecution, inputs: Mapping[str, pa.Table]) -> None:
-        """Make the next run read these rows."""
-        with execution.rows(pack_inputs(inputs), self.types) as rows:
-            self.row.copyFrom(self.projection.apply(rows.next()))
+    def run_with(self, inputs: Mapping[str, pa.Table], most: int) -> PlanRun:
+        """A run over these rows, whose result has at most `most` bytes."""
+        return PlanRun(self.number, self.schema, pack_inputs(inputs), most)
 
-    def run(self, execution: DriverExecution, most: int) -> pa.Table:
-        """The result of the program; raise TooMuch if it has more than `most` bytes."""
-        batches = execution.compute(self.rdd, self.partition, most)
-        found = [pa.ipc.read_record_batch(pa.ipc.read_message(batch), self.schema) for batch in batches]
-        return pa.Table.from_batches(found, self.schema)
+    def first_run(self, most: int) -> PlanRun:
+        """A run over the rows that it was planned with."""
+        return PlanRun(self.number, self.schema, None, most)
 
 
-def plan_in_driver(session: SparkSession, spark_sql: str, inputs: Mapping[str, pa.Table]) -> CachedPlan:
+def plan_in_driver(
+    session: SparkSession, execution: DriverExecution, spark_sql: str, inputs: Mapping[str, pa.Table]
+) -> CachedPlan:
     """Plan a program for inputs of any size; raise Unavailable if its plan cannot be used twice."""
-    jvm: Any = session._jvm
     held = session.createDataFrame(pack_inputs(inputs))
     reads = {name: input_rows_sql(name) for name in inputs}
     frame = session.sql(bound(spark_sql, reads), packed=held.coalesce(1))
@@ -60,16 +54,15 @@ def plan_in_driver(session: SparkSession, spark_sql: str, inputs: Mapping[str, p
         for scan in scans:
             # all scans share one row, so overwriting it once is enough
             scan.executeCollect()[0] = row
-        types = held._jdf.schema()
-        projection = jvm.org.apache.spark.sql.catalyst.expressions.UnsafeProjection.create(types)
         rdd = frame._jdf.toArrowBatchRdd()
-        partitions = rdd.partitions()
+        partitions = rdd.getNumPartitions()
+        registered = execution.register(row, held._jdf.schema(), rdd)
     except GatewayError as failure:
         raise Unavailable(f"its plan cannot be inspected ({first_line(failure)})") from failure
-    if len(partitions) != 1:
-        raise Unavailable(f"its plan has {len(partitions)} partitions")
+    if partitions != 1:
+        raise Unavailable(f"its plan has {partitions} partitions")
     schema = to_arrow_schema(frame.schema, timezone="UTC")
-    return CachedPlan(frame, row, types, projection, rdd, partitions[0], schema)
+    return CachedPlan(registered, registered.number(), schema)
 
 
 def _input_scans(plan: Any, names: list[str]) -> list[Any]:

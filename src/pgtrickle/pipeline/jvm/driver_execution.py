@@ -1,30 +1,34 @@
-"""Computes a plan in the driver: Spark's operators run in the calling thread, and no job is scheduled.
+"""Computes plans in the driver: Spark's operators run without a job.
 
 Spark computes each partition of a plan in a task, and scheduling a task takes several times as long as
-computing a small window. So this module gives the operators what a task would give them: memory, the
-session's settings, and a task context that tells them when they are done. Operators that have run here hold
-state, so their plan can no longer be sent to a task, and a plan that failed here is not used again.
+computing a small window. So `PlanRunner.java` gives the operators what a task would give them: memory, the
+session's settings, and a task context that tells them when they are done. It runs in the JVM because each
+call from Python takes about as long as computing a small program: here, one call takes in the rows of several
+programs and returns their results. Operators that have run here hold state, so their plan can no longer be
+sent to a task, and a plan that failed here is not used again.
 
 Memory: the operators draw from a memory manager of their own, not from the one that tasks share, where a
 small window would have to wait or spill whenever a large job holds the memory. That is safe because little
 enters it: `Programs` computes here only what has at most 4 MB of inputs, a few programs at a time, and a
-result is fetched batch by batch up to the limit passed to `compute`.
+result ends at the limit of its program.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import struct
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
 from itertools import count
-from typing import IO, Any, Final
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple, TypeAlias, assert_never
 
 import pyarrow as pa
 from py4j.clientserver import ClientServer  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pgtrickle.changes.memory import TooMuch, megabytes
@@ -34,157 +38,168 @@ from pgtrickle.pipeline.jvm.failures import first_line
 from pgtrickle.pipeline.jvm.process import is_remote
 from pgtrickle.pipeline.tags import current_tag
 
+MAX_THREADS: Final = 4
+"""How many programs of one call are computed at once, if the machine has as many cores."""
+_SOURCE: Final = Path(__file__).parent / "PlanRunner.java"
+_CLASS: Final = "pgtrickle.PlanRunner"
 _MOST_INLINE: Final = 6000
-"""Results with more bytes come through a file: the gateway would send them in two parts, the second late."""
-_BATCHES_PER_CALL: Final = 4
-"""How many batches are fetched from the JVM in one call."""
-_LENGTH: Final = struct.Struct("!i")
+"""More bytes than this travel in a file: the gateway would send them in two parts, the second late."""
+_COUNT: Final = struct.Struct("!i")
+_REQUEST: Final = struct.Struct("!iqi")
+"""The number of a plan, the most bytes that its result may have, and the length of its rows."""
+_ANSWER: Final = struct.Struct("!bi")
+"""What became of a program, and the length of what follows."""
+_ROWS_IN_PLAN: Final = -1
+"""The length that stands for no rows."""
+_CALLS: Final = count(1)
+
+
+class _Status(IntEnum):
+    """What became of a program; PlanRunner.java has the same numbers."""
+
+    INLINE = 0
+    IN_FILE = 1
+    FAILED = 2
+    CANCELED = 3
+    TOO_MUCH = 4
 
 
 class Unavailable(Exception):
     """Small programs cannot be computed in the driver; the text says why."""
 
 
+class PlanFailed(Exception):
+    """A plan failed in the driver; the text is that of the error in the JVM."""
+
+
+class PlanRun(NamedTuple):
+    """One run of a registered plan: its rows, or None if they are in the plan already."""
+
+    plan: int
+    schema: pa.Schema
+    rows: pa.Table | None
+    most: int
+
+
+Outcome: TypeAlias = pa.Table | PlanFailed | SparkFailed | TooMuch
+
+
 @dataclass(frozen=True, slots=True)
 class DriverExecution:
-    """JVM classes and objects that computing needs, resolved once: each lookup takes a millisecond."""
+    """The part of us that runs in the JVM."""
 
-    directory: str
+    runner: Any
     heap_bytes: int
-    read_stream: Any
-    rows_of: Any
-    memory_manager: Any
-    new_memory: Any
-    new_context: Any
-    new_metrics: Any
-    contexts: Any
-    new_bytes: Any
-    new_data_stream: Any
-    new_file: Any
-    write: Any
-    nothing: Any
-    no_resources: Any
-    settings: Any
-    """Operators read the session's settings from the properties of their task."""
-    _numbers: count[int] = field(default_factory=lambda: count(1))
-    _running: dict[int, tuple[str | None, Any]] = field(default_factory=dict)
+    directory: str
 
     @classmethod
     def of(cls, session: SparkSession) -> DriverExecution:
-        """Resolve what a session offers; raise Unavailable where something is missing."""
+        """Start it in the JVM of a session; raise Unavailable where that is impossible."""
         if is_remote(session):
             raise Unavailable("Spark Connect does not let its clients reach the driver")
-        # operators find their task context by the JVM thread, so each of our threads needs one of its own
+        # the plans are computed while Python threads wait for their answers side by side
         if not isinstance(getattr(session.sparkContext, "_gateway", None), ClientServer):
             raise Unavailable("PySpark's gateway does not give each Python thread a thread in the JVM")
         try:
-            return cls._resolve(session)
+            return cls._start(session)
         except (GatewayError, TypeError, AttributeError) as failure:
             raise Unavailable(
                 f"Spark {session.version} has other internals ({first_line(failure)})"
             ) from failure
 
     @classmethod
-    def _resolve(cls, session: SparkSession) -> DriverExecution:
+    def _start(cls, session: SparkSession) -> DriverExecution:
         jvm: Any = session._jvm
-        spark, java = jvm.org.apache.spark, jvm.java.io
+        # operators read the session's settings from the properties of their task
         settings = jvm.java.util.Properties()
         for name, value in session.conf.getAll.items():
             settings.setProperty(name, value)
-        managers = _scala_object(spark.memory, "UnifiedMemoryManager")
+        gateway: Any = session.sparkContext._gateway
+        arguments = gateway.new_array(jvm.java.lang.Object, 4)
+        threads = min(MAX_THREADS, os.cpu_count() or 1)
+        given = (session.sparkContext._jsc.sc().conf(), settings, threads, _MOST_INLINE)
+        for position, value in enumerate(given):
+            arguments[position] = value
         return cls(
-            directory=session.sparkContext._temp_dir,
+            runner=_constructor(gateway).newInstance(arguments),
             heap_bytes=jvm.java.lang.Runtime.getRuntime().maxMemory(),
-            read_stream=jvm.PythonSQLUtils.readArrowStreamFromFile,
-            rows_of=_scala_object(spark.sql.execution.arrow, "ArrowConverters").fromBatchIterator,
-            memory_manager=managers.apply(session.sparkContext._jsc.sc().conf(), 1),
-            new_memory=spark.memory.TaskMemoryManager,
-            new_context=spark.TaskContextImpl,
-            new_metrics=spark.executor.TaskMetrics,
-            contexts=_scala_object(spark, "TaskContext"),
-            new_bytes=java.ByteArrayOutputStream,
-            new_data_stream=java.DataOutputStream,
-            new_file=java.FileOutputStream,
-            write=jvm.PythonRDD.writeIteratorToStream,
-            nothing=_scala_object(jvm.scala, "None"),
-            no_resources=_scala_object(jvm.scala.collection.immutable, "Map").empty(),
-            settings=settings,
+            directory=session.sparkContext._temp_dir,
         )
 
-    @contextmanager
-    def rows(self, table: pa.Table, types: Any) -> Iterator[Any]:
-        """The rows of a table as an iterator in the JVM."""
-        with tempfile.NamedTemporaryFile(dir=self.directory) as file:
-            with pa.ipc.new_stream(file.file, table.schema) as stream:
-                stream.write_table(table)
-            file.flush()
-            found = self.rows_of(self.read_stream(file.name), types, "UTC", False, False, None)
-            yield found
-            # the iterator frees its memory when it is asked at its end
-            found.hasNext()
+    def register(self, row: Any, types: Any, rdd: Any) -> Any:
+        """Register a plan by the row in it that holds the inputs; it can be run while the answer is held."""
+        return self.runner.register(row, types, rdd)
 
-    def compute(self, rdd: Any, partition: Any, most: int) -> list[bytes]:
-        """The batches of a plan's only partition, as Arrow messages; raise TooMuch past `most` bytes."""
-        found: list[bytes] = []
-        size = 0
-        with self._task() as context:
-            batches = rdd.iterator(partition, context)
-            while True:
-                portion = self._next_batches(batches)
-                found += portion
-                size += sum(map(len, portion))
-                if len(portion) < _BATCHES_PER_CALL:
-                    return found
-                if size > most:
-                    raise TooMuch(f"a result of more than {megabytes(most)}")
-
-    def _next_batches(self, batches: Any) -> list[bytes]:
-        """The next few batches, so that the JVM never holds all of them."""
-        buffer = self.new_bytes()
-        self.write(batches.take(_BATCHES_PER_CALL), self.new_data_stream(buffer))
-        if buffer.size() <= _MOST_INLINE:
-            return list(_messages(io.BytesIO(buffer.toByteArray())))
-        with tempfile.NamedTemporaryFile(dir=self.directory) as file:
-            target = self.new_file(file.name)
-            buffer.writeTo(target)
-            target.close()
-            return list(_messages(file.file))
+    def run(self, runs: Sequence[PlanRun]) -> list[Outcome]:
+        """Compute plans side by side; a plan may occur only once, and nobody else may run it meanwhile."""
+        message = _message(runs)
+        # each call has names of its own for results that travel in files
+        results = f"{self.directory}/results-{next(_CALLS)}-"
+        if len(message) <= _MOST_INLINE:
+            answer = self.runner.run(message, results, current_tag())
+        else:
+            with tempfile.NamedTemporaryFile(dir=self.directory) as file:
+                file.write(message)
+                file.flush()
+                answer = self.runner.runFile(file.name, results, current_tag())
+        stream = io.BytesIO(answer)
+        return [_outcome(stream, run, Path(f"{results}{number}")) for number, run in enumerate(runs)]
 
     def interrupt(self, tag: str | None = None) -> None:
         """Cancel what runs under this tag, or everything. Operators stop when they next check for it."""
-        for own, context in list(self._running.values()):
-            if tag is None or own == tag:
-                context.markInterrupted("cancelled")
-
-    @contextmanager
-    def _task(self) -> Iterator[Any]:
-        number = next(self._numbers)
-        memory = self.new_memory(self.memory_manager, number)
-        context = self.new_context(
-            0, 0, 0, number, 0, 1, memory, self.settings, None, self.new_metrics(), None, self.no_resources
-        )
-        self._running[number] = (current_tag(), context)
-        self.contexts.setTaskContext(context)
-        try:
-            yield context
-        except (PySparkException, GatewayError) as failure:
-            if context.isInterrupted():
-                raise SparkFailed("a delta program was canceled") from failure
-            raise
-        finally:
-            del self._running[number]
-            try:
-                context.markTaskCompleted(self.nothing)
-            finally:
-                self.contexts.unset()
-                memory.cleanUpAllAllocatedMemory()
+        self.runner.interrupt(tag)
 
 
-def _scala_object(package: Any, name: str) -> Any:
-    return getattr(getattr(package, f"{name}$"), "MODULE$")
+@lru_cache(maxsize=1)
+def _constructor(gateway: Any) -> Any:
+    """The constructor of PlanRunner, compiled once in a JVM: the gateway finds methods by a class name."""
+    jvm = gateway.jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(_SOURCE.read_text(encoding="utf-8"))
+    (constructor,) = compiler.getClassLoader().loadClass(_CLASS).getConstructors()
+    return constructor
 
 
-def _messages(stream: IO[bytes]) -> Iterator[bytes]:
-    """The messages in a stream in which the length of each stands before it."""
-    while head := stream.read(_LENGTH.size):
-        yield stream.read(*_LENGTH.unpack(head))
+def _message(runs: Sequence[PlanRun]) -> bytes:
+    """The runs as PlanRunner reads them."""
+    parts = [_COUNT.pack(len(runs))]
+    for run in runs:
+        if run.rows is None:
+            parts.append(_REQUEST.pack(run.plan, run.most, _ROWS_IN_PLAN))
+            continue
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, run.rows.schema) as stream:
+            stream.write_table(run.rows)
+        rows = sink.getvalue()
+        parts += (_REQUEST.pack(run.plan, run.most, len(rows)), rows)
+    return b"".join(parts)
+
+
+def _outcome(stream: IO[bytes], run: PlanRun, file: Path) -> Outcome:
+    status, length = _ANSWER.unpack(stream.read(_ANSWER.size))
+    found = stream.read(length)
+    match _Status(status):
+        case _Status.INLINE:
+            return _table(io.BytesIO(found), run.schema)
+        case _Status.IN_FILE:
+            with file.open("rb") as batches:
+                file.unlink()
+                return _table(batches, run.schema)
+        case _Status.FAILED:
+            return PlanFailed(found.decode(errors="replace"))
+        case _Status.CANCELED:
+            return SparkFailed("a delta program was canceled")
+        case _Status.TOO_MUCH:
+            return TooMuch(f"a result of more than {megabytes(run.most)}")
+        case other:
+            assert_never(other)
+
+
+def _table(stream: IO[bytes], schema: pa.Schema) -> pa.Table:
+    """The batches of a stream in which the length of each stands before it."""
+    batches = []
+    while head := stream.read(_COUNT.size):
+        message = pa.ipc.read_message(stream.read(*_COUNT.unpack(head)))
+        batches.append(pa.ipc.read_record_batch(message, schema))
+    return pa.Table.from_batches(batches, schema)
