@@ -56,11 +56,11 @@ class Stream:
     staged: bool = False
 
     @property
-    def matches(self) -> list[str]:
-        return [
+    def matches(self) -> tuple[str, ...]:
+        return tuple(
             f"({quoted(o.name)})::text" if o.pg_type in NO_HASH else quoted(o.name)
             for o in self.target.outputs
-        ]
+        )
 
     @property
     def destination(self) -> Destination:

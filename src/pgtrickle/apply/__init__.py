@@ -1,11 +1,7 @@
 """Applies the rows of a program to a stream table, in the transaction that claimed it."""
 
-from pgtrickle.apply.apply import (
-    Destination,
-    apply_changes,
-    replace_all,
-    replace_from_query_staging,
-)
+from pgtrickle.apply.apply import apply_changes, replace_all, replace_from_query_staging
+from pgtrickle.apply.destination import Destination
 from pgtrickle.apply.merge import groups_to_rescan
 from pgtrickle.apply.result_rows import ArrayRows, CarriedColumn, Rows, StagedRows, carried_columns
 from pgtrickle.apply.storage import (

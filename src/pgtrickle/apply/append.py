@@ -17,8 +17,7 @@ from pgtrickle.postgres.connection import Connection, sql
 def only_adds(connection: Connection, target: RowsTarget, rows: Rows) -> bool:
     """Whether no row of a change removes anything."""
     if isinstance(rows, ArrayRows):
-        least = pc.min(rows.table.column(WEIGHT)).as_py()
-        return least is None or least > 0
+        return adds_only(rows)
     given = relation_of(rows, carried_columns(target))
     query = sql.SQL("select exists (select from ({}) r where r.{} < 0)").format(
         given.query, identifier(WEIGHT)
@@ -26,6 +25,12 @@ def only_adds(connection: Connection, target: RowsTarget, rows: Rows) -> bool:
     row = connection.execute(query, given.parameters).fetchone()
     assert row is not None
     return not row[0]
+
+
+def adds_only(rows: ArrayRows) -> bool:
+    """Whether no weight is negative."""
+    least = pc.min(rows.table.column(WEIGHT)).as_py()
+    return least is None or least > 0
 
 
 def append(connection: Connection, stored: StoredTable, finals: Finals) -> Applied:

@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import assert_never
 
 from pgtrickle.apply.append import append, only_adds
-from pgtrickle.apply.compose import comma_list, identifier, numbered_names, relation, with_aliases
-from pgtrickle.apply.finals import Finals, cte, outputs_of, restored_values
+from pgtrickle.apply.compose import comma_list, numbered_names, relation, with_aliases
+from pgtrickle.apply.destination import Destination, finals_of
+from pgtrickle.apply.finals import Finals
 from pgtrickle.apply.first_rows import apply_first_rows, fill_state, show
-from pgtrickle.apply.merged_groups import merge_only, merged_finals, show_first
-from pgtrickle.apply.recording import MovedRows, Recording
-from pgtrickle.apply.replaced_groups import replaced_finals
-from pgtrickle.apply.result_rows import ArrayRows, Rows, carried_columns, relation_of
+from pgtrickle.apply.merged_groups import merge_only, show_first
+from pgtrickle.apply.result_rows import ArrayRows, Rows
+from pgtrickle.apply.small_change import small_change, write_small_changes
 from pgtrickle.apply.storage import state_table
-from pgtrickle.apply.stored_table import StoredTable, stored_table
+from pgtrickle.apply.stored_table import StoredTable
 from pgtrickle.apply.write import Applied, write
 from pgtrickle.model.names import RelationName
-from pgtrickle.plan.program import FirstRows, MergedGroups, ReplacedGroups, RowsTarget, Target
-from pgtrickle.plan.reads import WEIGHT
+from pgtrickle.plan.program import FirstRows, MergedGroups, RowsTarget
 from pgtrickle.postgres.connection import Connection, sql
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """A stream table, its state, and the target of the program whose rows go there.
-
-    `match_columns` is the SQL by which the index of the table hashes each of its columns. `is_append_only`
-    says that its changes usually only add rows, which then need not be folded and looked up. `recording` is
-    where its changes are recorded, if they are.
-    """
-
-    name: RelationName
-    match_columns: Sequence[str]
-    state_id: int
-    target: Target
-    is_append_only: bool = False
-    recording: Recording | MovedRows | None = None
-
-    @property
-    def stored(self) -> StoredTable:
-        """The stream table to write to."""
-        outputs, key = self.target.outputs, self.target.key
-        return stored_table(self.name, self.match_columns, outputs, key, self.recording)
 
 
 def apply_changes(
@@ -67,20 +41,19 @@ def apply_unguarded(
     connection: Connection, destination: Destination, rows: Rows, rescanned: Rows | None = None
 ) -> Applied:
     """Add a change like `apply_changes`, after the guard was opened."""
+    small = small_change(destination, rows, rescanned)
+    if small is not None:
+        (applied,) = write_small_changes(connection, [small])
+        return applied
     stored, state_id, target = destination.stored, destination.state_id, destination.target
     if isinstance(target, FirstRows):
         return apply_first_rows(connection, stored, state_id, target, rows)
-    finals = _finals(state_id, target, rows, rescanned)
+    finals = finals_of(state_id, target, rows, rescanned)
     if isinstance(target, MergedGroups) and target.cut is not None:
         return _merge_and_cut(connection, stored, state_id, target, finals)
-    # what is recorded is the folded change, which only the general statement computes
-    may_append = destination.is_append_only and destination.recording is None
-    if may_append and isinstance(target, RowsTarget) and only_adds(connection, target, rows):
+    if destination.may_append and isinstance(target, RowsTarget) and only_adds(connection, target, rows):
         return append(connection, stored, finals)
-    weighted = finals.added
-    if finals.removed is not None:
-        weighted = sql.SQL("{} union all {}").format(finals.added, finals.removed)
-    return write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
+    return write(connection, stored, finals.steps, finals.change, finals.problems, finals.parameters)
 
 
 def replace_all(connection: Connection, destination: Destination, rows: Rows) -> Applied:
@@ -90,7 +63,7 @@ def replace_all(connection: Connection, destination: Destination, rows: Rows) ->
     if not isinstance(target, RowsTarget):
         # only sidecars read the state, and the claim of the caller keeps other sidecars out
         connection.execute(sql.SQL("truncate table {}").format(relation(state_table(state_id))), {})
-    finals = _finals(state_id, target, rows, None)
+    finals = finals_of(state_id, target, rows, None)
     _analyze(connection, rows)
     if isinstance(target, MergedGroups) and target.cut is not None:
         with _open_guard(connection, few=isinstance(rows, ArrayRows)):
@@ -141,33 +114,6 @@ def replace_from_query_staging(connection: Connection, stored: StoredTable, stag
     with _open_guard(connection, few=False):
         weighted = sql.SQL("{} union all {}").format(answer, stored.rows)
         return write(connection, stored, (), weighted, None, {})
-
-
-def _finals(
-    state_id: int, target: RowsTarget | MergedGroups | ReplacedGroups, rows: Rows, rescanned: Rows | None
-) -> Finals:
-    match target:
-        case RowsTarget():
-            return _row_finals(target, rows)
-        case MergedGroups():
-            return merged_finals(state_id, target, rows, rescanned)
-        case ReplacedGroups():
-            return replaced_finals(state_id, target, rows)
-        case _:
-            assert_never(target)
-
-
-def _row_finals(target: RowsTarget, rows: Rows) -> Finals:
-    given = relation_of(rows, carried_columns(target))
-    names = [identifier(field.name) for field in target.fields]
-    weight = identifier(WEIGHT)
-    scope = sql.SQL("(select {} from given r) x").format(
-        comma_list(
-            [*with_aliases(restored_values(target.fields, "r"), names), sql.SQL("r.{}").format(weight)]
-        )
-    )
-    added = outputs_of(target.outputs, None, scope, sql.SQL("x.{}").format(weight))
-    return Finals((cte("given", given.query),), added, None, None, given.parameters)
 
 
 def _analyze(connection: Connection, rows: Rows) -> None:

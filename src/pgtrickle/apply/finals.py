@@ -30,6 +30,13 @@ class Finals:
     problems: sql.Composed | None
     parameters: Mapping[str, object]
 
+    @property
+    def change(self) -> sql.Composed:
+        """What is added and what is removed, as one query."""
+        if self.removed is None:
+            return self.added
+        return sql.SQL("{} union all {}").format(self.added, self.removed)
+
 
 def cte(name: str, query: sql.Composable) -> sql.Composed:
     """A common table expression; PostgreSQL computes it once if several others read it."""

@@ -9,7 +9,7 @@ removed. Then the group has to be scanned again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -23,12 +23,29 @@ from pgtrickle.apply.compose import (
 )
 from pgtrickle.apply.finals import cast_value, cte, restored_values
 from pgtrickle.apply.group_state import same_group
-from pgtrickle.apply.result_rows import ArrayRows, Rows, carried_columns, carried_fields, relation_of
+from pgtrickle.apply.result_rows import (
+    ArrayRows,
+    CarriedColumn,
+    Rows,
+    carried_columns,
+    carried_fields,
+    relation_of,
+)
 from pgtrickle.apply.storage import state_table
-from pgtrickle.plan.program import Merge, MergedGroups, Slot
+from pgtrickle.plan.program import Merge, MergedGroups, Slot, Target
 from pgtrickle.postgres.connection import Connection, sql
 
 _BEST = {Merge.MIN: ("least", "<="), Merge.MAX: ("greatest", ">=")}
+
+RESCANNED_ROWS: Final = "rescanned"
+"""The prefix of the parameters that hold rescanned groups."""
+
+
+def rescanned_columns(target: Target) -> tuple[CarriedColumn, ...]:
+    """The columns of rescanned groups."""
+    assert isinstance(target, MergedGroups)
+    assert target.rescan is not None
+    return carried_fields(target.rescan.fields)
 
 
 def merging_steps(
@@ -43,7 +60,7 @@ def merging_steps(
     steps: list[sql.Composable] = [cte("given", given.query), cte("change", _change(target))]
     parameters = dict(given.parameters)
     if target.rescan is not None and rescanned is not None:
-        scanned = relation_of(rescanned, carried_fields(target.rescan.fields), "rescanned")
+        scanned = relation_of(rescanned, rescanned_columns(target), RESCANNED_ROWS)
         parameters.update(scanned.parameters)
         steps.append(cte("rescanned", _scanned_groups(target, scanned.query)))
     else:
@@ -58,7 +75,7 @@ def groups_to_rescan(
 
     A target without keys has one group, which a table without columns stands for.
     """
-    if target.rescan is None or not _may_lose(target, rows):
+    if not may_rescan(target, rows):
         return
     steps, parameters = merging_steps(state_id, target, rows, None)
     keys = [trusted_sql(field.carrier.carry_sql(f"m.k{n}")) for n, field in enumerate(target.keys, start=1)]
@@ -92,9 +109,10 @@ def state_names(target: MergedGroups) -> list[sql.SQL]:
     return [identifier(name) for name in names]
 
 
-def _may_lose(target: MergedGroups, rows: Rows) -> bool:
-    if not isinstance(rows, ArrayRows):
-        return True
+def may_rescan(target: MergedGroups, rows: Rows) -> bool:
+    """Whether a group may have lost an extremum, so that its state has to be asked."""
+    if target.rescan is None or not isinstance(rows, ArrayRows):
+        return target.rescan is not None
     removed = [slot.removed.name for slot in target.slots if slot.removed]
     return any(rows.table.column(name).null_count < rows.table.num_rows for name in removed)
 

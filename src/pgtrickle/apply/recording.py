@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pgtrickle.apply.compose import comma_list, numbered_names, relation, trusted_sql
@@ -19,14 +19,15 @@ REFRESHED_AT = "refreshed_at"
 class Recording:
     """The table of kept changes, with the columns `c1 … cn` for these columns of the stream table.
 
-    A refresh that changes more than `most_rows` records a reset instead.
+    A refresh that changes more than `most_rows` records a reset instead. The time of the refresh is a
+    parameter: two recordings that differ in nothing else have the same statement.
     """
 
     table: RelationName
     columns: Sequence[str]
     most_rows: int
     stream_table: int
-    refreshed_at: datetime
+    refreshed_at: datetime = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,16 +113,27 @@ def relation_of(rows: Rows, columns: tuple[CarriedColumn, ...], prefix: str = "r
 
 
 def _array_relation(table: pa.Table, columns: tuple[CarriedColumn, ...], prefix: str) -> Relation:
-    names = [f"{prefix}_{number}" for number in range(len(columns))]
+    parameters = array_parameters(table, columns, prefix)
     arrays = [
         sql.SQL("{}::{}[]").format(sql.Placeholder(name), trusted_sql(column.sql_type))
-        for name, column in zip(names, columns, strict=True)
+        for name, column in zip(parameters, columns, strict=True)
     ]
     query = sql.SQL("select * from unnest({}) as r({})").format(
         comma_list(arrays), comma_list(identifier(column.name) for column in columns)
     )
-    values = [table.column(column.name).to_pylist() for column in columns]
-    return Relation(query, dict(zip(names, values, strict=True)))
+    return Relation(query, parameters)
+
+
+def array_parameters(
+    table: pa.Table, columns: tuple[CarriedColumn, ...], prefix: str = "rows"
+) -> dict[str, object]:
+    """The parameters of the query for few rows, which itself does not depend on the rows."""
+    return {f"{prefix}_{n}": table.column(column.name).to_pylist() for n, column in enumerate(columns)}
+
+
+def no_rows(columns: tuple[CarriedColumn, ...]) -> ArrayRows:
+    """No rows with these columns, to compose the query for few rows."""
+    return ArrayRows(pa.table({column.name: pa.array([], column.arrow_type) for column in columns}))
 
 
 def _staged_relation(rows: StagedRows, columns: tuple[CarriedColumn, ...], prefix: str) -> Relation:

@@ -24,12 +24,18 @@ def as_relation(
     connection: Connection, name: str, columns: Sequence[CarriedColumn], rows: pa.Table
 ) -> Iterator[Rows]:
     """The rows as parameters if they are few, else in a temporary table that is dropped at the end."""
-    if rows.num_rows <= MANY_ROWS and rows.nbytes <= MANY_BYTES:
-        yield ArrayRows(rows)
+    few = few_rows(rows)
+    if few is not None:
+        yield few
         return
     with temporary_table(connection, name, columns) as copied:
         copy_onto(connection, copied, columns, rows)
         yield copied
+
+
+def few_rows(rows: pa.Table) -> ArrayRows | None:
+    """The rows as parameters; None if they are too many."""
+    return ArrayRows(rows) if rows.num_rows <= MANY_ROWS and rows.nbytes <= MANY_BYTES else None
 
 
 def copy_onto(

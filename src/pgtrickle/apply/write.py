@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pgtrickle.apply.compose import (
     comma_list,
@@ -53,7 +54,19 @@ def write(
     parameters: Mapping[str, object],
 ) -> Applied:
     """Write the rows that `weighted` selects as `o1 … on, weight`; raise Diverged if they do not fit."""
-    statement = sql.SQL(
+    statement = writing_statement(stored, steps, weighted, problems)
+    answer = connection.execute(statement, writing_parameters(stored, parameters))
+    return check_written(connection, stored, answer.fetchone())
+
+
+def writing_statement(
+    stored: StoredTable,
+    steps: Sequence[sql.Composable],
+    weighted: sql.Composable,
+    problems: sql.Composable | None,
+) -> sql.Composed:
+    """The statement that writes these rows; its answer is for `check_written`."""
+    return sql.SQL(
         "with {steps} select (select count(*) from inserted), (select count(*) from updated),"
         " (select count(*) from deleted), coalesce(sum(greatest(n, 0)), 0), coalesce(-sum(least(n, 0)), 0),"
         " (select array_agg(problem) from (select problem from problems limit {shown}) p), {recorded}"
@@ -63,16 +76,23 @@ def write(
         shown=_SHOWN,
         recorded=sql.SQL("(select count(*) from recorded)" if stored.recording else "0"),
     )
-    recording = stored.recording if isinstance(stored.recording, Recording) else None
-    if recording is not None:
-        parameters = {**parameters, REFRESHED_AT: recording.refreshed_at}
-    row = connection.execute(statement, parameters).fetchone()
-    assert row is not None
-    inserted, updated, deleted, came, went, found, recorded = row
+
+
+def writing_parameters(stored: StoredTable, parameters: Mapping[str, object]) -> Mapping[str, object]:
+    """The parameters of the statement: those of the rows, and when they are recorded."""
+    if isinstance(stored.recording, Recording):
+        return {**parameters, REFRESHED_AT: stored.recording.refreshed_at}
+    return parameters
+
+
+def check_written(connection: Connection, stored: StoredTable, answer: tuple[Any, ...] | None) -> Applied:
+    """How many rows the statement wrote; raise Diverged if they did not fit."""
+    assert answer is not None
+    inserted, updated, deleted, came, went, found, recorded = answer
     if found or (inserted + updated, deleted + updated) != (came, went):
         raise divergence_error(stored.name, found)
-    if recording is not None and came + went > 0 and recorded == 0:
-        record_too_many(connection, recording, int(came + went))
+    if isinstance(stored.recording, Recording) and came + went > 0 and recorded == 0:
+        record_too_many(connection, stored.recording, int(came + went))
     return Applied(inserted + updated, deleted + updated)
 
 

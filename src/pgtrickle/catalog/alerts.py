@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -22,8 +23,15 @@ def alert(connection: Connection, event: str, **facts: object) -> None:
     With `pgt_id` the event is about that stream table: its name is added, and a table in pooler compatibility
     mode sends nothing. Every role can listen and poll, so facts never quote data.
     """
+    alert_each(connection, event, [facts])
+
+
+def alert_each(connection: Connection, event: str, all_facts: Sequence[Mapping[str, object]]) -> None:
+    """Send several alerts of one event, in one statement."""
     connection.execute(
-        "select pgtrickle_internal.emit_alert(%s, %s::jsonb)", (event, json.dumps(facts, default=str))
+        "select pgtrickle_internal.emit_alert(%s, f.facts::jsonb)"
+        " from unnest(%s::text[]) with ordinality as f(facts, position) order by f.position",
+        (event, [json.dumps(facts, default=str) for facts in all_facts]),
     )
 
 

@@ -11,6 +11,7 @@ from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.postgres.locking import ROW_EXCLUSIVE, lock_tables
 from pgtrickle.postgres.rows import rows_as
+from pgtrickle.postgres.statements import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,11 @@ def untrusted_reads(
     expressions, constraints and the like while it plans a query.
     """
     rows = connection.execute(
-        "select t.id, pgtrickle_internal.untrusted_reads(t.id) from unnest(%s::bigint[]) as t(id)",
+        "select pgt_id, string_agg(code, '; ') from pgtrickle_internal.untrusted_reads(%s::bigint[])"
+        " group by pgt_id",
         (list(tables),),
     ).fetchall()
-    return {StreamTableId(table): _untrusted_read(code) for table, code in rows if code}
+    return {StreamTableId(table): _untrusted_read(code) for table, code in rows}
 
 
 def _untrusted_read(code: str) -> UntrustedCode:
@@ -54,17 +56,12 @@ def lock_for_apply(connection: Connection, *tables: StreamTable) -> None:
     """
     lock_tables(connection, (table.name for table in tables), ROW_EXCLUSIVE)
     result = connection.execute(
-        "select (select string_agg(code, '; ') from pgtrickle_internal.untrusted_code(t.id) code) as code,"
-        " (select string_agg(lost, '; ') from pgtrickle_internal.lost_rights(t.pgt_id) lost) as lost,"
-        " pgtrickle_internal.untrusted_reads(t.pgt_id) as read_code, to_regclass(t.name) = t.id as is_itself,"
-        " row_security_active(t.id) as hides_rows, current_user as role"
-        " from unnest(%s::oid[], %s::bigint[], %s::text[]) with ordinality as t(id, pgt_id, name, position)"
-        " order by t.position",
-        (
-            [table.relation for table in tables],
-            [table.id for table in tables],
-            [table.name.sql for table in tables],
-        ),
+        load("pgtrickle.catalog", "sql/queries/check_before_write.sql"),
+        {
+            "relations": [table.relation for table in tables],
+            "ids": [table.id for table in tables],
+            "names": [table.name.sql for table in tables],
+        },
     )
     for table, found in zip(tables, rows_as(_Findings, result), strict=True):
         if not found.is_itself:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgtrickle.apply.write import Applied
-from pgtrickle.catalog.alerts import alert
+from pgtrickle.catalog.alerts import alert, alert_each
 from pgtrickle.catalog.outcomes import Refreshed, mark_reinit, revert_append_only
 from pgtrickle.model.errors import PgTrickleError, Suspended
 from pgtrickle.model.frontier import Frontier
@@ -150,7 +150,7 @@ def completed_step(
 
 
 def settle(engine: Engine, session: Session, completed: CompletedStep) -> None:
-    """After the record is written: advance the caches of the process, and send the alert."""
+    """After the record is written: advance the caches of the process, and note what follows for the table."""
     step, record = completed.step, completed.record
     table = step.table
 
@@ -168,28 +168,33 @@ def settle(engine: Engine, session: Session, completed: CompletedStep) -> None:
         revert_append_only(session.write, table.id)
     if step.compilation.state_is_behind:
         mark_reinit(session.write, table.id, step.compilation.state_is_behind)
-    announce_completed(session.write, completed)
 
 
-def announce_completed(connection: Connection, completed: CompletedStep) -> None:
-    """Send the alert of a refresh; one that found no change is announced only if a user asked for it."""
-    table, outcome = completed.step.table, completed.outcome
+def announce_completed(connection: Connection, steps: Sequence[CompletedStep]) -> None:
+    """Send the alerts of refreshes; one that found no change is announced only if a user asked for it."""
+    if announced := [_facts(completed) for completed in steps if _is_announced(completed)]:
+        alert_each(connection, COMPLETED, announced)
+
+
+def _is_announced(completed: CompletedStep) -> bool:
     is_asked = completed.record.initiated_by == "manual"
-    if table.is_pooler_compatible or (outcome.action is Action.NO_DATA and not is_asked):
-        return
+    is_idle = completed.outcome.action is Action.NO_DATA and not is_asked
+    return not is_idle and not completed.step.table.is_pooler_compatible
+
+
+def _facts(completed: CompletedStep) -> dict[str, object]:
+    table, outcome = completed.step.table, completed.outcome
     is_behind = completed.step.compilation.state_is_behind is not None
     quotes_a_value = is_behind or (table.reinit_reason or "").startswith(BEHIND)
-    alert(
-        connection,
-        COMPLETED,
-        pgt_id=table.id,
-        action=outcome.action.value,
-        rows_inserted=outcome.rows_inserted,
-        rows_deleted=outcome.rows_deleted,
-        milliseconds=round(outcome.milliseconds, 3),
-        data_timestamp=completed.record.data_timestamp,
-        reason=_QUOTES_A_VALUE if quotes_a_value else outcome.reason,
-    )
+    return {
+        "pgt_id": table.id,
+        "action": outcome.action.value,
+        "rows_inserted": outcome.rows_inserted,
+        "rows_deleted": outcome.rows_deleted,
+        "milliseconds": round(outcome.milliseconds, 3),
+        "data_timestamp": completed.record.data_timestamp,
+        "reason": _QUOTES_A_VALUE if quotes_a_value else outcome.reason,
+    }
 
 
 def announce_failed(connection: Connection, table: StreamTable, error: PgTrickleError) -> None:

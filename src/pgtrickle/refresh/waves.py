@@ -48,6 +48,7 @@ from pgtrickle.refresh.outcome import (
     Effect,
     Failure,
     Result,
+    announce_completed,
     completed_step,
     failure_of,
     left_out,
@@ -231,14 +232,10 @@ class _Waves:
     def _apply_all(self, changes: Sequence[_Change]) -> list[_Timed]:
         if not changes:
             return []
-        effects = []
         lock_for_apply(self.session.write, *(step.table for step, _, _ in changes))
         with open_guard_for_few(self.session.write):
-            for step, run, rows in changes:
-                self.session.phases.take()
-                self.session.enter(step.table.settings)
-                effects.append((apply_with_others(run, rows), self.session.phases.take()))
-        return effects
+            self.session.phases.take()
+            return apply_with_others([(run, rows) for _, run, rows in changes])
 
     def _refresh_single(self, step: Step, action: Callable[[], _Timed] | None = None) -> None:
         """Refresh one table, by default as its step says; a failure undoes only this one."""
@@ -297,3 +294,4 @@ class _Waves:
             record_attached(self.session.read, self.session.write, attached)
         for completed in self._completed:
             settle(self.engine, self.session, completed)
+        announce_completed(self.session.write, self._completed)

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, groupby
 
 import pyarrow as pa
 
-from pgtrickle.apply.apply import (
-    Destination,
-    apply_changes,
-    apply_unguarded,
-    fill_first_rows,
-    replace_all,
-)
-from pgtrickle.apply.merge import groups_to_rescan
+from pgtrickle.apply.apply import apply_changes, apply_unguarded, fill_first_rows, replace_all
+from pgtrickle.apply.destination import Destination
+from pgtrickle.apply.merge import groups_to_rescan, may_rescan
 from pgtrickle.apply.recording import MovedRows
 from pgtrickle.apply.result_rows import Rows, carried_columns, carried_fields
-from pgtrickle.apply.temporary_rows import MANY_ROWS, as_relation, copy_onto, temporary_table
+from pgtrickle.apply.small_change import SmallChange, small_change, write_small_changes
+from pgtrickle.apply.temporary_rows import MANY_ROWS, as_relation, copy_onto, few_rows, temporary_table
 from pgtrickle.apply.write import Applied
 from pgtrickle.changes.memory import Memory
 from pgtrickle.changes.read import read_all
 from pgtrickle.model.auxiliary import moved_table
 from pgtrickle.model.errors import Diverged
-from pgtrickle.model.phases import Phase
+from pgtrickle.model.phases import Phase, PhaseTimes
 from pgtrickle.plan.program import MergedGroups, Program
 from pgtrickle.plan.reads import Read, Version
 from pgtrickle.plan.targets.merged import RESCANNED
@@ -42,8 +38,52 @@ def rows_of(run: ProgramRun, result: pa.Table) -> AbstractContextManager[Rows]:
     return as_relation(run.session.write, f"rows_{run.table.id}", columns, result)
 
 
-def apply_with_others(run: ProgramRun, result: pa.Table) -> Effect:
-    """Apply a change, after the caller has opened the guard of stream tables for several of them."""
+def apply_with_others(changes: Sequence[tuple[ProgramRun, pa.Table]]) -> list[tuple[Effect, PhaseTimes]]:
+    """Apply changes of one session, after the caller has opened the guard, and say how long each took.
+
+    Those that take only one statement are written in one round trip, and their time is divided equally.
+    """
+    effects: dict[int, tuple[Effect, PhaseTimes]] = {}
+    small = {
+        number: change
+        for number, (run, result) in enumerate(changes)
+        if (change := _small_change(run, result)) is not None
+    }
+    phases = changes[0][0].session.phases
+    with phases.measure(Phase.APPLY):
+        written = _write_by_settings([(changes[number][0], change) for number, change in small.items()])
+    share = phases.take() / max(1, len(small))
+    for number, applied in zip(small, written, strict=True):
+        effects[number] = _effect(applied, changes[number][1]), share
+    for number, (run, result) in enumerate(changes):
+        if number not in effects:
+            run.session.enter(run.table.settings)
+            effects[number] = _apply_by_itself(run, result), phases.take()
+    return [effects[number] for number in range(len(changes))]
+
+
+def _small_change(run: ProgramRun, result: pa.Table) -> SmallChange | None:
+    """A change that one statement writes; None if it needs more, such as another look at its groups."""
+    rows, target = few_rows(result), run.program.target
+    if rows is None or (isinstance(target, MergedGroups) and may_rescan(target, rows)):
+        return None
+    return small_change(destination(run), rows)
+
+
+def _write_by_settings(changes: Sequence[tuple[ProgramRun, SmallChange]]) -> list[Applied]:
+    """Write small changes together as far as their tables have the same settings."""
+    written = []
+    for settings, group in groupby(changes, key=lambda pair: pair[0].table.settings):
+        members = list(group)
+        run = members[0][0]
+        run.session.enter(settings)
+        # if one of several fails, the caller tries them one by one
+        with _several_right_answers(run.program):
+            written += write_small_changes(run.session.write, [change for _, change in members])
+    return written
+
+
+def _apply_by_itself(run: ProgramRun, result: pa.Table) -> Effect:
     with (
         run.session.phases.measure(Phase.APPLY),
         rows_of(run, result) as rows,
@@ -51,6 +91,10 @@ def apply_with_others(run: ProgramRun, result: pa.Table) -> Effect:
         _several_right_answers(run.program),
     ):
         applied = apply_unguarded(run.session.write, destination(run), rows, rescanned)
+    return _effect(applied, result)
+
+
+def _effect(applied: Applied, result: pa.Table) -> Effect:
     return Effect(applied, result.num_rows or applied.inserted + applied.deleted)
 
 

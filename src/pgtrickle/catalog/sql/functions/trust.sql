@@ -29,97 +29,99 @@ as $$
     where c.classid = 'pg_proc'::regclass and not pgtrickle_internal.is_trusted(p.proowner)
 $$;
 
--- attached_trees: the expressions of a table that reference a user-defined object, each with the name of its
+-- attached_trees: the expressions of tables that reference a user-defined object, each with the name of its
 -- index, constraint or the like. Most reference none and are skipped at once: every write to a stream table calls
--- this.
-create or replace function pgtrickle_internal.attached_trees(relation_id oid) returns table (what text, tree text)
-language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
+-- this. Planning takes longer than executing, so the plan must work for all tables.
+create or replace function pgtrickle_internal.attached_trees(relation_ids oid[])
+returns table (relation_id oid, what text, tree text)
+language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 begin
-    return query select t.what, t.tree from (
-        select format('column %I', a.attname), e.adbin::text
+    return query select t.id, t.what, t.tree from (
+        select e.adrelid, format('column %I', a.attname), e.adbin::text
         from pg_attrdef e join pg_attribute a on a.attrelid = e.adrelid and a.attnum = e.adnum
-        where e.adrelid = relation_id
+        where e.adrelid = any (relation_ids)
         union all
-        select format('constraint %I', k.conname), k.conbin::text from pg_constraint k
-        where k.conrelid = relation_id and k.conbin is not null
+        select k.conrelid, format('constraint %I', k.conname), k.conbin::text from pg_constraint k
+        where k.conrelid = any (relation_ids) and k.conbin is not null
         union all
-        select format('index %I', c.relname), concat(i.indexprs::text, i.indpred::text)
+        select i.indrelid, format('index %I', c.relname), concat(i.indexprs::text, i.indpred::text)
         from pg_index i join pg_class c on c.oid = i.indexrelid
-        where i.indrelid = relation_id and (i.indexprs is not null or i.indpred is not null)
+        where i.indrelid = any (relation_ids) and (i.indexprs is not null or i.indpred is not null)
         union all
-        select format('trigger %I', t.tgname), t.tgqual::text from pg_trigger t
-        where t.tgrelid = relation_id and t.tgqual is not null and t.tgenabled <> 'D'
+        select t.tgrelid, format('trigger %I', t.tgname), t.tgqual::text from pg_trigger t
+        where t.tgrelid = any (relation_ids) and t.tgqual is not null and t.tgenabled <> 'D'
         union all
-        select format('policy %I', y.polname), concat(y.polqual::text, y.polwithcheck::text) from pg_policy y
-        where y.polrelid = relation_id
+        select y.polrelid, format('policy %I', y.polname), concat(y.polqual::text, y.polwithcheck::text) from pg_policy y
+        where y.polrelid = any (relation_ids)
         union all
-        select format('statistics %I', x.stxname), x.stxexprs::text from pg_statistic_ext x
-        where x.stxrelid = relation_id and x.stxexprs is not null
-    ) t(what, tree)
+        select x.stxrelid, format('statistics %I', x.stxname), x.stxexprs::text from pg_statistic_ext x
+        where x.stxrelid = any (relation_ids) and x.stxexprs is not null
+    ) t(id, what, tree)
     where t.tree ~ '[( ][1-9][0-9]{4}';
 end
 $$;
 
--- attached_objects: the user-defined objects that a table references outside of expressions.
-create or replace function pgtrickle_internal.attached_objects(relation_id oid)
-returns table (what text, classid oid, objid oid)
-language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
+-- attached_objects: the user-defined objects that tables reference outside of expressions.
+create or replace function pgtrickle_internal.attached_objects(relation_ids oid[])
+returns table (relation_id oid, what text, classid oid, objid oid)
+language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 begin
     return query
-        select format('column %I', a.attname), 'pg_type'::regclass::oid, a.atttypid from pg_attribute a
-        where a.attrelid = relation_id and a.attnum > 0 and not a.attisdropped and a.atttypid >= 16384
+        select a.attrelid, format('column %I', a.attname), 'pg_type'::regclass::oid, a.atttypid from pg_attribute a
+        where a.attrelid = any (relation_ids) and a.attnum > 0 and not a.attisdropped and a.atttypid >= 16384
         union all
         -- no other role can create a function in the schemas of pgtrickle
-        select format('trigger %I', t.tgname), 'pg_proc'::regclass, t.tgfoid
+        select t.tgrelid, format('trigger %I', t.tgname), 'pg_proc'::regclass, t.tgfoid
         from pg_trigger t join pg_proc p on p.oid = t.tgfoid
-        where t.tgrelid = relation_id and t.tgenabled <> 'D' and t.tgfoid >= 16384
+        where t.tgrelid = any (relation_ids) and t.tgenabled <> 'D' and t.tgfoid >= 16384
             and p.pronamespace not in ('pgtrickle'::regnamespace, 'pgtrickle_internal'::regnamespace, 'pgtrickle_changes'::regnamespace)
         union all
-        select format('index %I', c.relname), 'pg_opclass'::regclass, o.id
+        select i.indrelid, format('index %I', c.relname), 'pg_opclass'::regclass, o.id
         from pg_index i join pg_class c on c.oid = i.indexrelid cross join lateral unnest(i.indclass) o(id)
-        where i.indrelid = relation_id and o.id >= 16384
+        where i.indrelid = any (relation_ids) and o.id >= 16384
         union all
-        select format('constraint %I', k.conname), 'pg_operator'::regclass, o.id
+        select k.conrelid, format('constraint %I', k.conname), 'pg_operator'::regclass, o.id
         from pg_constraint k
         cross join lateral unnest(k.conexclop || k.conpfeqop || k.conppeqop || k.conffeqop) o(id)
-        where k.conrelid = relation_id and o.id >= 16384;
+        where k.conrelid = any (relation_ids) and o.id >= 16384;
 end
 $$;
 
--- untrusted_code: what is attached to a stream table and would run untrusted code when the sidecar writes. Rules
+-- untrusted_code: what is attached to stream tables and would run untrusted code when the sidecar writes. Rules
 -- and inheritance are always refused, and so are foreign keys to tables of untrusted owners: they let a write
 -- reach other tables.
-create or replace function pgtrickle_internal.untrusted_code(relation_id oid) returns setof text
-language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
+create or replace function pgtrickle_internal.untrusted_code(relation_ids oid[])
+returns table (relation_id oid, code text)
+language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 begin
     return query
-        select distinct format('%s calls %s', a.what, f.id::regprocedure)
+        select distinct a.relation_id, format('%s calls %s', a.what, f.id::regprocedure)
         from (
-            select t.what, o.classid, o.objid from pgtrickle_internal.attached_trees(relation_id) t
+            select t.relation_id, t.what, o.classid, o.objid from pgtrickle_internal.attached_trees(relation_ids) t
             cross join lateral pgtrickle_internal.tree_objects(t.tree) o
             union
-            select o.what, o.classid, o.objid from pgtrickle_internal.attached_objects(relation_id) o
+            select o.relation_id, o.what, o.classid, o.objid from pgtrickle_internal.attached_objects(relation_ids) o
         ) a
         cross join lateral pgtrickle_internal.untrusted_functions(array[a.classid], array[a.objid]) f(id);
     return query
-        select format('rule %I rewrites what is written', w.rulename) from pg_rewrite w
-        where w.ev_class = relation_id and w.ev_enabled <> 'D'
+        select w.ev_class, format('rule %I rewrites what is written', w.rulename) from pg_rewrite w
+        where w.ev_class = any (relation_ids) and w.ev_enabled <> 'D'
         union all
-        select format('table %s inherits from it', pgtrickle_internal.printed(i.inhrelid)) from pg_inherits i
-        where i.inhparent = relation_id
+        select i.inhparent, format('table %s inherits from it', pgtrickle_internal.printed(i.inhrelid)) from pg_inherits i
+        where i.inhparent = any (relation_ids)
         union all
-        select format('it inherits from table %s', pgtrickle_internal.printed(i.inhparent)) from pg_inherits i
-        where i.inhrelid = relation_id
+        select i.inhrelid, format('it inherits from table %s', pgtrickle_internal.printed(i.inhparent)) from pg_inherits i
+        where i.inhrelid = any (relation_ids)
         union all
-        -- PostgreSQL checks and cascades as the owner of the other table, but in our session
-        select format('foreign key %I connects it with %s', k.conname, pgtrickle_internal.printed(c.oid))
-        from pg_constraint k
-        join pg_class c on c.oid = case relation_id when k.conrelid then k.confrelid else k.conrelid end
-        where k.contype = 'f' and relation_id in (k.conrelid, k.confrelid) and c.oid <> relation_id
-            and not pgtrickle_internal.is_trusted(c.relowner);
+        -- PostgreSQL checks and cascades as the owner of the other table, but in our session. It does so by triggers
+        -- on both tables, which are found by an index; constraints are not found by the table that they refer to.
+        select distinct t.tgrelid, format('foreign key %I connects it with %s', k.conname, pgtrickle_internal.printed(c.oid))
+        from pg_trigger t join pg_constraint k on k.oid = t.tgconstraint and k.contype = 'f'
+        join pg_class c on c.oid = t.tgconstrrelid
+        where t.tgrelid = any (relation_ids) and c.oid <> t.tgrelid and not pgtrickle_internal.is_trusted(c.relowner);
 end
 $$;
 
@@ -177,7 +179,7 @@ $$;
 -- untrusted_reading: what is attached to sources and runs untrusted code when they are read. Every refresh calls
 -- this before it reads, so expressions without a user-defined object are skipped at once.
 create or replace function pgtrickle_internal.untrusted_reading(sources oid[]) returns setof text
-language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
+language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 declare
     related oid[] := sources;
@@ -256,32 +258,36 @@ begin
 end
 $$;
 
--- untrusted_reads: the untrusted code that a refresh of a stream table would run before it writes, and the foreign
--- credentials that it would use, as one text; null if there is nothing. Owners, memberships, domain constraints,
--- casts and functions of the same name change without notice, so everything that the query reaches is checked
--- again. A query that only uses built-in objects costs nothing here.
-create or replace function pgtrickle_internal.untrusted_reads(id bigint) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp
+-- untrusted_reads: the untrusted code that a refresh of stream tables would run before it writes, and the foreign
+-- credentials that it would use. Owners, memberships, domain constraints, casts and functions of the same name
+-- change without notice, so everything that the queries reach is checked again. A query that only uses built-in
+-- objects costs nothing here, and a source that several of them read is checked once.
+create or replace function pgtrickle_internal.untrusted_reads(ids bigint[]) returns table (pgt_id bigint, code text)
+language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
-declare
-    reached record;
-    found text;
 begin
-    select s.reached_classes, s.reached_objects into reached from pgtrickle.pgt_stream_tables s where s.pgt_id = id;
-    if reached.reached_objects <> '{}' then
-        found := (select string_agg(format('the query calls %s', f.id::regprocedure), '; ')
-            from pgtrickle_internal.untrusted_functions(reached.reached_classes, reached.reached_objects) f(id));
-    end if;
+    return query
+        select s.pgt_id, format('the query calls %s', f.id::regprocedure)
+        from pgtrickle.pgt_stream_tables s
+        cross join lateral pgtrickle_internal.untrusted_functions(s.reached_classes, s.reached_objects) f(id)
+        where s.pgt_id = any (ids) and s.reached_objects <> '{}';
     -- a partition or a child may be foreign, too
-    if found is null and exists (select from pg_foreign_table) then
-        found := (select string_agg(distinct b.why, '; ') from pgtrickle.pgt_dependencies d
+    if exists (select from pg_foreign_table) then
+        return query
+            select distinct d.pgt_id, b.why from pgtrickle.pgt_dependencies d
             cross join lateral pgtrickle_internal.tree_of(d.source_relid) t(id)
             cross join lateral pgtrickle_internal.borrowed_credentials(t.id) b(why)
-            where d.pgt_id = untrusted_reads.id and d.source_type not in ('view', 'function'));
+            where d.pgt_id = any (ids) and d.source_type not in ('view', 'function') and b.why is not null;
     end if;
-    return coalesce(found, (select string_agg(code, '; ') from pgtrickle_internal.untrusted_reading(array(
-        select d.source_relid from pgtrickle.pgt_dependencies d
-        where d.pgt_id = id and d.source_type not in ('view', 'function'))) code));
+    if exists (select from pgtrickle_internal.untrusted_reading(array(
+            select distinct d.source_relid from pgtrickle.pgt_dependencies d
+            where d.pgt_id = any (ids) and d.source_type not in ('view', 'function'))))
+    then
+        return query
+            select distinct d.pgt_id, u.code from pgtrickle.pgt_dependencies d
+            cross join lateral pgtrickle_internal.untrusted_reading(array[d.source_relid]) u(code)
+            where d.pgt_id = any (ids) and d.source_type not in ('view', 'function');
+    end if;
 end
 $$;
 
