@@ -42,6 +42,27 @@ def test_rows_cross_a_mean_that_moves(items, followed):
     tables.read_the_same()
 
 
+def test_groups_are_joined_by_their_values(items, followed):
+    tables = followed(
+        "select i.id, m.g, m.most from items i join (select g, max(v) as most from items group by g) m"
+        " on i.v = m.most",
+        "select i.id, m.g, m.s from items i"
+        " join (select g, sum(v) + 1 as s, count(*) as c from items group by g) m"
+        " on m.s = i.v + 1 and m.c = i.g",
+        "select a.g, b.h from (select g, count(*) as c from items group by g) a"
+        " join (select h, count(v) as c from items group by h) b on b.c = a.c",
+        "select i.id, m.most from items i left join (select g, max(v) as most from items group by g) m"
+        " on i.v = m.most",
+    )
+    tables.after("insert into items values (6, 1, 'c', 20, 900, '2023-01-01'), (7, 2, 'c', 30, 1, null)")
+    tables.after("update items set v = 30 where id in (2, 6)", "update items set g = 1 where id = 3")
+    tables.after("delete from items where v = 30", "insert into items (id, g, v) values (8, 1, 2), (9, 2, 2)")
+    tables.after("update items set v = null")
+    tables.after("update items set v = 1", "update items set g = id where id > 4")
+    tables.after("delete from items")
+    tables.after("insert into items (id, g, v) values (1, 1, 1)")
+
+
 def test_what_postgresql_evaluates_above_keeps_its_columns(items, followed):
     tables = followed(
         "select sum(i.n) as s, sum(distinct i.id) as d"

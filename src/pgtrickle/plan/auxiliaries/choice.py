@@ -6,6 +6,7 @@ or read the same rows again for every row that looks them up:
 - an aggregate without GROUP BY below another operator: every change of its input changes it;
 - groups of which a value, and not their key, is compared with such an aggregate, or whose least or greatest
   value is asked for: no key leads to the groups whose answer changes;
+- groups that are joined by their values and by no key: nothing leads from a changed row to its partners;
 - the rows that IN or EXISTS looks for, if they come from several tables.
 """
 
@@ -32,6 +33,7 @@ from pgtrickle.plan.operators import (
     Top,
 )
 from pgtrickle.plan.passes.bind.region import is_region
+from pgtrickle.plan.properties import child_columns
 
 _JOINED = (Join, OuterJoin, Mark)
 
@@ -132,7 +134,8 @@ class Choice:
         names = frozenset(name for leaf in single for name in leaf.names)
         compared = [c.columns for c in region.conditions] + [frozenset(pair) for pair in region.pairs]
         for leaf in groups:
-            if any(used & names and used & leaf.names for used in compared):
+            is_compared = any(used & names and used & leaf.names for used in compared)
+            if is_compared or _is_joined_by_values(leaf, region.pairs):
                 self._keep_groups(leaf)
 
     def _keep_groups(self, op: Operator) -> None:
@@ -151,6 +154,23 @@ def _below_projections(op: Operator) -> Operator:
     while isinstance(op, (Project, Filter)):
         op = op.child
     return op
+
+
+def _is_joined_by_values(leaf: Operator, pairs: tuple[tuple[str, str], ...]) -> bool:
+    """Whether groups are joined by values of theirs that were computed, and by nothing else."""
+    joined = {name for pair in pairs for name in pair if name in leaf.names}
+    return bool(joined) and not any(_is_key(leaf, name) for name in joined)
+
+
+def _is_key(op: Operator, name: str) -> bool:
+    """Whether a column is a key of the groups below projections; a column of anything else is one too."""
+    while isinstance(op, (Project, Filter)):
+        below = child_columns(op).get(name)
+        if below is None:
+            # computed from several columns of the groups, so no key leads through it
+            return False
+        op, name = op.child, below
+    return not isinstance(op, Aggregate) or any(key.column.name == name for key in op.keys)
 
 
 def _is_made_of_several(op: Operator) -> bool:
