@@ -18,6 +18,7 @@ from pgtrickle.model.carrier import BIGINT, Field, SparkType
 from pgtrickle.model.names import RelationName
 from pgtrickle.plan.program import FirstRows, MergedGroups, ReplacedGroups, RowsTarget, Target
 from pgtrickle.plan.reads import WEIGHT
+from pgtrickle.postgres.array_literals import array_literal
 from pgtrickle.postgres.arrow import arrow_type
 from pgtrickle.postgres.connection import sql
 
@@ -128,7 +129,7 @@ def array_parameters(
     table: pa.Table, columns: tuple[CarriedColumn, ...], prefix: str = "rows"
 ) -> dict[str, object]:
     """The parameters of the query for few rows, which itself does not depend on the rows."""
-    return {f"{prefix}_{n}": table.column(column.name).to_pylist() for n, column in enumerate(columns)}
+    return {f"{prefix}_{n}": array_literal(table.column(column.name)) for n, column in enumerate(columns)}
 
 
 def no_rows(columns: tuple[CarriedColumn, ...]) -> ArrayRows:
