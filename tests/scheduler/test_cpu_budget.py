@@ -49,6 +49,21 @@ def test_an_idle_machine_may_be_used():
     assert not CpuBudget(0.5, 4, credit=-9, is_idle=False).may_start(0)
 
 
+def test_the_default_share_is_less_while_all_cores_are_in_use():
+    def allowed(others: float, *, is_idle: bool = False) -> float:
+        budget = CpuBudget(2, 4, crowded_share=1, used=1.0).after(0, 0, is_idle=is_idle)
+        return budget.after(1, 1.0, is_idle=is_idle, others=others).allowed
+
+    assert allowed(others=1.0) == 2
+    assert allowed(others=3.0) == 1
+    assert allowed(others=3.0, is_idle=True) == 4
+
+
+def test_a_share_that_was_asked_for_stays_the_same():
+    budget = CpuBudget(2, 4, used=1.0).after(0, 0, is_idle=False).after(1, 1.0, is_idle=False, others=3.0)
+    assert budget.allowed == 2
+
+
 def test_no_more_units_run_than_the_share_has_cores():
     budget = CpuBudget(2.5, 4, credit=1, is_idle=False)
     assert [budget.may_start(running) for running in range(4)] == [True, True, False, False]

@@ -27,6 +27,8 @@ BUSY_POLLS: Final = POLLS // 2
 """It is not while this many of them found that it has written."""
 BUSY_CORES: Final = 0.3
 """Nor while others use this much of the machine: a core, or a part of one."""
+CROWDED: Final = 0.9
+"""The machine is crowded while this part of its cores is in use."""
 _SMOOTH: Final = 0.2
 _FORGOTTEN: Final = 0.97
 
@@ -37,24 +39,36 @@ class CpuBudget:
 
     share: float
     cores: float
+    crowded_share: float | None = None
+    """The share while the machine is crowded, if it is less then."""
     credit: float = 0.0
     at: float | None = None
     used: float = 0.0
     """How many CPU seconds per second were used lately."""
     is_idle: bool = True
     """Whether the application is idle, so that all cores may be used."""
+    is_crowded: bool = False
+    """Whether all cores are in use, so that every CPU second is taken from somebody else."""
 
-    def after(self, now: float, used: float, *, is_idle: bool) -> CpuBudget:
-        """The budget after these CPU seconds were used since the last moment."""
+    @property
+    def allowed(self) -> float:
+        """How many CPU seconds per second may be used now."""
+        if self.is_idle:
+            return self.cores
+        return self.share if self.crowded_share is None or not self.is_crowded else self.crowded_share
+
+    def after(self, now: float, used: float, *, is_idle: bool, others: float = 0.0) -> CpuBudget:
+        """The budget after these CPU seconds were used; `others` are the cores that others use."""
         if self.at is None:
             return replace(self, at=now, credit=KEPT_SECONDS * self.share, is_idle=is_idle)
         passed = max(now - self.at, 0.0)
-        allowed = self.cores if is_idle else self.share
+        is_crowded = self.used + others >= CROWDED * self.cores
+        allowed = replace(self, is_idle=is_idle, is_crowded=is_crowded).allowed
         left = self.credit + allowed * passed - used
         credit = max(min(left, KEPT_SECONDS * allowed), -DEBT_SECONDS * self.share)
         weight = min(1.0, _SMOOTH * passed / 0.1)
         rate = self.used + weight * (used / passed - self.used) if passed else self.used
-        return replace(self, at=now, credit=credit, used=rate, is_idle=is_idle)
+        return replace(self, at=now, credit=credit, used=rate, is_idle=is_idle, is_crowded=is_crowded)
 
     def may_start(self, running: int) -> bool:
         """Whether another unit of paced stream tables may start while this many units run."""

@@ -28,14 +28,16 @@ class Budgeting:
 
     @classmethod
     def of(cls, supply: SparkSupply, share: float | None) -> Budgeting:
-        """The budget of this process; None is half of the cores."""
+        """The budget of this process; None is half of the cores, and a quarter while all are in use."""
         count = cores()
 
         def jvm() -> int | None:
             spark = supply.current
             return spark.process_id if spark is not None else None
 
-        return cls(CpuBudget(count / 2 if share is None else share, count), CpuUsage(jvm))
+        if share is None:
+            return cls(CpuBudget(count / 2, count, crowded_share=count / 4), CpuUsage(jvm))
+        return cls(CpuBudget(share, count), CpuUsage(jvm))
 
     def note_poll(self, *, wrote: bool) -> None:
         """Measure, and note whether a poll found that the application has written."""
@@ -48,12 +50,13 @@ class Budgeting:
             used, others = self.usage.take(now)
             self._activity = self._activity.after(wrote=self._wrote, others=others)
             self._wrote = False
-            self.budget = self.budget.after(now, used, is_idle=self._activity.is_idle)
+            activity = self._activity
+            self.budget = self.budget.after(now, used, is_idle=activity.is_idle, others=activity.others)
 
     def report(self) -> dict[str, float]:
         """The budget for the vitals."""
         found = self.budget
         return {
-            "cpu_share": round(found.cores if found.is_idle else found.share, 3),
+            "cpu_share": round(found.allowed, 3),
             "cpu_used": round(found.used, 3),
         }
