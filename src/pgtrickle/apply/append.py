@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow.compute as pc
 
-from pgtrickle.apply.compose import comma_list, identifier, relation
+from pgtrickle.apply.compose import comma_list, identifier, numbered_names, relation
 from pgtrickle.apply.finals import Finals, cte
 from pgtrickle.apply.result_rows import ArrayRows, Rows, carried_columns, relation_of
 from pgtrickle.apply.stored_table import StoredTable
@@ -36,17 +36,32 @@ def adds_only(rows: ArrayRows) -> bool:
 def append(connection: Connection, stored: StoredTable, finals: Finals) -> Applied:
     """Insert the rows of a change that only adds some."""
     statement = sql.SQL(
-        "with {steps}, inserted as (insert into {table} ({names}) select {values} from weighted w"
-        " cross join lateral generate_series(1, w.weight) returning 1)"
+        "with {steps}, inserted as ({insertion} returning 1)"
         " select (select count(*) from inserted), coalesce(sum(weight), 0) from weighted"
-    ).format(
-        steps=comma_list([*finals.steps, cte("weighted", finals.added)]),
-        table=relation(stored.name),
-        names=comma_list(stored.names),
-        values=comma_list(stored.new_values("o", "w")),
-    )
+    ).format(steps=_steps(finals), insertion=_insertion(stored))
     row = connection.execute(statement, finals.parameters).fetchone()
     assert row is not None
     if row[0] != row[1]:
         raise divergence_error(stored.name, None)
     return Applied(row[0], 0)
+
+
+def append_uncounted(connection: Connection, stored: StoredTable, finals: Finals) -> Applied:
+    """The same for a table that stores each row: what is not counted need not be kept for that."""
+    statement = sql.SQL("with {} {}").format(_steps(finals), _insertion(stored))
+    return Applied(connection.execute(statement, finals.parameters).rowcount, 0)
+
+
+def _steps(finals: Finals) -> sql.Composed:
+    return comma_list([*finals.steps, cte("weighted", finals.added)])
+
+
+def _insertion(stored: StoredTable) -> sql.Composed:
+    # a function in a select list costs a tenth of one that is joined to each row
+    copies = sql.SQL("generate_series(1, w.weight)")
+    rows = sql.SQL("select {} from weighted w").format(
+        comma_list([*numbered_names("o", len(stored.columns), "w"), copies])
+    )
+    return sql.SQL("insert into {} ({}) select {} from ({}) w").format(
+        relation(stored.name), comma_list(stored.names), comma_list(stored.new_values("o", "w")), rows
+    )

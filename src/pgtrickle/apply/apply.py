@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pgtrickle.apply.append import append, only_adds
+from pgtrickle.apply.append import append, append_uncounted, only_adds
 from pgtrickle.apply.compose import comma_list, numbered_names, relation, with_aliases
 from pgtrickle.apply.destination import Destination, finals_of
 from pgtrickle.apply.finals import Finals
 from pgtrickle.apply.first_rows import apply_first_rows, fill_state, show
+from pgtrickle.apply.guard import open_guard
+from pgtrickle.apply.load import is_empty, stores_each_row
 from pgtrickle.apply.merged_groups import merge_only, show_first
-from pgtrickle.apply.result_rows import ArrayRows, Rows
+from pgtrickle.apply.result_rows import ArrayRows, CopiedRows, Rows, StagedRows
 from pgtrickle.apply.small_change import small_change, write_small_changes
 from pgtrickle.apply.storage import state_table
 from pgtrickle.apply.stored_table import StoredTable
@@ -26,14 +28,14 @@ def apply_changes(
 ) -> Applied:
     """Add a change to a stream table and its state; `rescanned` holds what `groups_to_rescan` asked for."""
     _analyze(connection, rows)
-    with _open_guard(connection, few=isinstance(rows, ArrayRows)):
+    with open_guard(connection, few=isinstance(rows, ArrayRows)):
         return apply_unguarded(connection, destination, rows, rescanned)
 
 
 @contextmanager
 def open_guard_for_few(connection: Connection) -> Iterator[None]:
     """Open the guard of stream tables for several small changes, each applied by `apply_unguarded`."""
-    with _open_guard(connection, few=True):
+    with open_guard(connection, few=True):
         yield
 
 
@@ -66,25 +68,19 @@ def replace_all(connection: Connection, destination: Destination, rows: Rows) ->
     finals = finals_of(state_id, target, rows, None)
     _analyze(connection, rows)
     if isinstance(target, MergedGroups) and target.cut is not None:
-        with _open_guard(connection, few=isinstance(rows, ArrayRows)):
+        with open_guard(connection, few=isinstance(rows, ArrayRows)):
             return _merge_and_cut(connection, stored, state_id, target, finals)
-    if isinstance(target, RowsTarget) and stored.recording is None and _is_empty(connection, stored):
+    if isinstance(target, RowsTarget) and stored.recording is None and is_empty(connection, stored):
         # nothing to compare with
-        with _open_guard(connection, few=False):
-            return append(connection, stored, finals)
+        is_plain = not isinstance(rows, ArrayRows) and stores_each_row(connection, stored)
+        with open_guard(connection, few=False):
+            return (append_uncounted if is_plain else append)(connection, stored, finals)
     weighted = sql.SQL("{} union all {}").format(finals.added, stored.rows)
-    with _open_guard(connection, few=False):
+    with open_guard(connection, few=False):
         applied = write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
     if not isinstance(target, RowsTarget):
         connection.execute(sql.SQL("analyze {}").format(relation(state_table(state_id))), {})
     return applied
-
-
-def _is_empty(connection: Connection, stored: StoredTable) -> bool:
-    query = sql.SQL("select not exists (select from only {})").format(relation(stored.name))
-    row = connection.execute(query, {}).fetchone()
-    assert row is not None
-    return bool(row[0])
 
 
 def _merge_and_cut(
@@ -92,7 +88,7 @@ def _merge_and_cut(
 ) -> Applied:
     """Merge the state; after that the first of all groups are known."""
     merge_only(connection, stored.name, finals)
-    with _open_guard(connection, few=False):
+    with open_guard(connection, few=False):
         return show_first(connection, stored, state_id, target)
 
 
@@ -100,7 +96,7 @@ def fill_first_rows(connection: Connection, destination: Destination) -> Applied
     """Fill the state of an ordered result from its query, and show the cut."""
     target = destination.target
     assert isinstance(target, FirstRows)
-    with _open_guard(connection, few=False):
+    with open_guard(connection, few=False):
         fill_state(connection, destination.state_id, target)
         return show(connection, destination.stored, destination.state_id, target)
 
@@ -111,33 +107,12 @@ def replace_from_query_staging(connection: Connection, stored: StoredTable, stag
         comma_list(with_aliases(stored.names, numbered_names("o", len(stored.columns)))), relation(staging)
     )
     connection.execute(sql.SQL("analyze {}").format(relation(staging)), {})
-    with _open_guard(connection, few=False):
+    with open_guard(connection, few=False):
         weighted = sql.SQL("{} union all {}").format(answer, stored.rows)
         return write(connection, stored, (), weighted, None, {})
 
 
 def _analyze(connection: Connection, rows: Rows) -> None:
     """Collect statistics of rows that were just written, for the planner."""
-    if not isinstance(rows, ArrayRows):
+    if isinstance(rows, CopiedRows | StagedRows):
         connection.execute(sql.SQL("analyze {}").format(relation(rows.table)), {})
-
-
-@contextmanager
-def _open_guard(connection: Connection, *, few: bool) -> Iterator[None]:
-    """Open the guard of stream tables for this transaction, and restore the settings at the end.
-
-    A few rows are looked up by their hash even if the table was just filled and the planner has no statistics
-    yet. JIT compilation of such a statement costs more than it saves.
-    """
-    names = ("pgtrickle.applying", "enable_seqscan", "jit", "work_mem")
-    settings = ("on", "off", "off", None) if few else ("on", "on", "off", "64MB")
-    query = """
-        select array_agg(current_setting(name, true) order by n),
-            array_agg(set_config(name, coalesce(value, current_setting(name, true), ''), true) order by n)
-        from unnest(%s::text[], %s::text[]) with ordinality as s(name, value, n)
-    """
-    row = connection.execute(query, (list(names), list(settings))).fetchone()
-    assert row is not None
-    yield
-    was_open, *others = row[0]
-    connection.execute(query, (list(names), [was_open or "off", *others]))

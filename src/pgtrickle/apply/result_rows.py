@@ -1,8 +1,8 @@
 """The rows that Spark returned, as a relation that a statement can read.
 
 Few rows are array parameters of the statement. More rows are copied into a temporary table, and Spark's tasks
-copy many rows into an unlogged staging table. All have the same columns: the carried fields and the weight
-or count.
+copy many rows into an unlogged staging table. Rows that PostgreSQL computes itself are a query. All have the
+same columns: the carried fields and the weight or count.
 """
 
 from __future__ import annotations
@@ -46,7 +46,14 @@ class CopiedRows:
     table: RelationName
 
 
-Rows = ArrayRows | CopiedRows | StagedRows
+@dataclass(frozen=True, slots=True)
+class QueriedRows:
+    """Rows that PostgreSQL computes while it writes them, by a query without parameters."""
+
+    query: str
+
+
+Rows = ArrayRows | CopiedRows | StagedRows | QueriedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,8 @@ def relation_of(rows: Rows, columns: tuple[CarriedColumn, ...], prefix: str = "r
             return Relation(sql.SQL("select {} from {}").format(names, relation(name)), {})
         case StagedRows():
             return _staged_relation(rows, columns, prefix)
+        case QueriedRows(query):
+            return _queried_relation(query, columns)
         case _:
             assert_never(rows)
 
@@ -135,6 +144,23 @@ def array_parameters(
 def no_rows(columns: tuple[CarriedColumn, ...]) -> ArrayRows:
     """No rows with these columns, to compose the query for few rows."""
     return ArrayRows(pa.table({column.name: pa.array([], column.arrow_type) for column in columns}))
+
+
+def can_be_queried(columns: Iterable[CarriedColumn]) -> bool:
+    """Whether a cast is enough to get values from their carried form into the columns of a relation.
+
+    A text that the input function of another type reads would have to pass through a COPY: roles can define
+    casts from text to their own types.
+    """
+    return all(column.input_type in (None, "numeric") for column in columns)
+
+
+def _queried_relation(query: str, columns: tuple[CarriedColumn, ...]) -> Relation:
+    values = comma_list(
+        sql.SQL("q.{0}::{1} as {0}").format(identifier(column.name), trusted_sql(column.sql_type))
+        for column in columns
+    )
+    return Relation(sql.SQL("select {} from ({}) as q").format(values, trusted_sql(query)), {})
 
 
 def _staged_relation(rows: StagedRows, columns: tuple[CarriedColumn, ...], prefix: str) -> Relation:

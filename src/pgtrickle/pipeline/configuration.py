@@ -68,10 +68,15 @@ appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
+def is_embedded(root: SparkSession) -> bool:
+    """Whether tasks run in the process of the driver, so that there is no other machine to compute on."""
+    master = root.conf.get("spark.master", "") or ""
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
 def shuffle_settings(root: SparkSession) -> dict[str, str]:
     """Few shuffle partitions on one machine, since each task opens a file for every one of them."""
-    master = root.conf.get("spark.master", "") or ""
-    if not master.startswith("local") or master.startswith("local-cluster"):
+    if not is_embedded(root):
         return {}
     return {"spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 1)))}
 

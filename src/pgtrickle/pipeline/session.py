@@ -18,7 +18,14 @@ from pyspark.sql import SparkSession
 
 from pgtrickle.model.errors import ExecutorCannotConnect, SparkFailed, SparkLost
 from pgtrickle.pipeline.class_archive import ClassArchive, find_archive
-from pgtrickle.pipeline.configuration import LARGE, SMALL, default_heap, default_settings, shuffle_settings
+from pgtrickle.pipeline.configuration import (
+    LARGE,
+    SMALL,
+    default_heap,
+    default_settings,
+    is_embedded,
+    shuffle_settings,
+)
 from pgtrickle.pipeline.java import require_java
 from pgtrickle.pipeline.jvm.failures import (
     executor_failure,
@@ -70,6 +77,8 @@ class Spark:
     ) -> None:
         self._root = root
         self._is_ours = is_ours
+        self.is_embedded = not is_remote(root) and is_embedded(root)
+        """Whether tasks run in the process of the driver, which is on this machine."""
         self._process = jvm_process(root)
         self._ending: str | None = None
         self._launched, self._archive = launched, archive

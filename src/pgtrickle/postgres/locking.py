@@ -17,6 +17,7 @@ BRIEF_LOCKS: Final = "set local lock_timeout = '200ms'"
 """For loops over many tables: a locked table must not delay the others."""
 ACCESS_SHARE: Final = sql.SQL("access share")
 ROW_EXCLUSIVE: Final = sql.SQL("row exclusive")
+SHARE: Final = sql.SQL("share")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.2
 _LOCK_NOT_AVAILABLE: Final = "55P03"

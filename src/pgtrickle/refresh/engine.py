@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from pgtrickle.capture.wal.capture import WalCapture
 from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.kept_rows import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory
+from pgtrickle.model.errors import SparkLost
 from pgtrickle.model.settings import Pooling, Settings, SparkPath
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.model.tracing import NO_TRACER, Tracer
@@ -116,6 +117,13 @@ class Engine:
     def spark(self) -> Spark:
         """Spark, started when it is first needed; raises SparkLost while it starts again."""
         return self.supply.get()
+
+    @property
+    def has_embedded_spark(self) -> bool:
+        """Whether Spark computes on one machine, beside its driver; no while it is being restarted."""
+        with suppress(SparkLost):
+            return self.spark.is_embedded
+        return False
 
     @contextmanager
     def computing(self, *tables: StreamTableId) -> Iterator[Spark]:

@@ -21,6 +21,7 @@ from pgtrickle.model.errors import (
 from pgtrickle.model.names import RelationName
 from pgtrickle.model.stream_table import RefreshOutcome, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.locking import BRIEF_LOCKS
 from pgtrickle.postgres.pool import FOR_REFRESH
 from pgtrickle.refresh.claim import (
     Claim,
@@ -32,6 +33,7 @@ from pgtrickle.refresh.claim import (
     claim_together,
 )
 from pgtrickle.refresh.compilation import CompiledTable
+from pgtrickle.refresh.decide.sizes import loads_in_postgres
 from pgtrickle.refresh.divergence import note_divergence, repairable_failures
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.faults import Altered, StateLost, Unfollowable, check_ground
@@ -137,12 +139,15 @@ def _refresh_once(
     """Claim the tables, take the snapshot, refresh wave by wave, commit."""
     if not members:
         return []
-    is_alone, is_stopped = not failures and can_go_alone(members), False
+    is_stopped = False
     names = tuple(str(member.table.name) for member in members)
     with (
         engine.tracer.span("refresh", tables=names, initiated_by=request.initiated_by) as span,
         engine.pool.connections(FOR_REFRESH) as connections,
     ):
+        is_alone = (
+            not failures and can_go_alone(members) and not _loads_in_place(engine, connections, members)
+        )
         with engine.tracer.span("claim"):
             claim = (claim_alone if is_alone else claim_together)(engine, connections, members, request)
         try:
@@ -168,6 +173,25 @@ def _refresh_once(
         return _refresh_once(engine, request, members, failures)
     # PostgreSQL evaluates the query in another transaction, which no longer goes alone
     return _refresh_once(engine, request, [members[0].only_full(reason)], ())
+
+
+def _loads_in_place(
+    engine: Engine, connections: Sequence[Connection], members: Sequence[CompiledTable]
+) -> bool:
+    """Whether PostgreSQL evaluates the load of the only table: it then writes in the snapshot it reads."""
+    (member,) = members
+    if member.table.is_populated and member.table.reinit_reason is None:
+        return False
+    connection = connections[0]
+    try:
+        connection.execute(BRIEF_LOCKS)
+        return loads_in_postgres(engine, connection, member.compilation)
+    except DatabaseError:
+        # a source was dropped or is locked, which the claim deals with
+        return False
+    finally:
+        # the claim begins another transaction
+        connection.rollback()
 
 
 def _commit(engine: Engine, claim: Claim, results: Sequence[Result]) -> list[Result]:

@@ -25,6 +25,18 @@ def is_large_load(engine: Engine, session: Session, found: Compilation) -> bool:
     return _is_large(engine, estimated_rows(session.read, tables), engine.large_table)
 
 
+def loads_in_postgres(engine: Engine, connection: Connection, found: Compilation) -> bool:
+    """Whether PostgreSQL evaluates a load where it writes the rows.
+
+    It does if many tasks would have to, and they would run on one machine. Then Spark can only add the way of
+    each row to it and back. On a cluster, the executors take the work off PostgreSQL.
+    """
+    if found.compiled is None or engine.path is not SparkPath.AUTO or not engine.has_embedded_spark:
+        return False
+    tables = [source.table.sql for source in found.sources]
+    return estimated_rows(connection, tables) >= engine.large_table
+
+
 def whole_rows(engine: Engine, session: Session, program: Program) -> int | None:
     """How many rows a program reads from sources that no key restricts, if they are enough for tasks.
 

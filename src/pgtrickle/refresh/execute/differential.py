@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from pgtrickle.apply.result_rows import QueriedRows, can_be_queried, carried_columns
 from pgtrickle.apply.storage import create_storage
+from pgtrickle.changes.keys import LookupKeys
 from pgtrickle.changes.memory import TooMuch
-from pgtrickle.changes.read import read_all
+from pgtrickle.changes.read import read_all, read_query
 from pgtrickle.model.phases import Phase
 from pgtrickle.plan.program import FirstRows
 from pgtrickle.postgres.connection import set_locally
@@ -74,12 +76,24 @@ def recompute_all(run: ProgramRun) -> Effect:
     """Make the stream table and its state hold what PostgreSQL computes from all rows; may raise TooMuch."""
     if isinstance(run.program.target, FirstRows):
         return load_first_rows(run)
+    if not run.session.can_share and can_be_queried(carried_columns(run.program.target)):
+        return _recompute_in_place(run)
     (read,) = run.program.reads
     with run.session.phases.measure(Phase.COMPUTE), run.session.bounded_reads(), unfollowable_values():
         set_locally(run.session.read, PLANNED_AS_A_WHOLE)
         result = read_all((read,), run.session.read, run.ends, run.holding)[read.name]
     with run.session.phases.measure(Phase.APPLY), rows_of(run, result) as rows:
         return Effect(replace_rows(run, rows), result.num_rows)
+
+
+def _recompute_in_place(run: ProgramRun) -> Effect:
+    """The same on a connection that writes in the snapshot it reads: no row leaves PostgreSQL."""
+    write = run.session.write
+    (read,) = run.program.reads
+    query = read_query(read, run.ends, LookupKeys({})).as_string(write)
+    set_locally(write, PLANNED_AS_A_WHOLE)
+    with run.session.phases.measure(Phase.COMPUTE), unfollowable_values():
+        return Effect(replace_rows(run, QueriedRows(query)), 0)
 
 
 def _compute_change(run: ProgramRun) -> pa.Table | PartialRead | None:

@@ -100,6 +100,7 @@ begin
     perform pgtrickle_internal.check_candidate(query_view);
     replacement := pgtrickle_internal.build_replacement(relation_id, relation_id);
     perform pgtrickle_internal.equip_storage(replacement);
+    perform pgtrickle_internal.create_row_index(replacement);
     parts := pgtrickle_internal.carried_statements(relation_id, replacement, false);
     later := pgtrickle_internal.carried_statements(relation_id, replacement, true);
     perform pgtrickle_internal.hold_readers(replacement, relation_id);

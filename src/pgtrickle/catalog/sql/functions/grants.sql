@@ -104,7 +104,7 @@ grant execute on function
     pgtrickle_internal.find_stream_table, pgtrickle_internal.stream_table, pgtrickle_internal.one_of, pgtrickle_internal.options,
     pgtrickle_internal.session_settings, pgtrickle_internal.view_of, pgtrickle_internal.grants_for, pgtrickle_internal.unprinted, pgtrickle_internal.check_text, pgtrickle_internal.drop_view,
     pgtrickle_internal.check_room,
-    pgtrickle_internal.create_storage, pgtrickle_internal.create_row_index, pgtrickle_internal.row_index_name, pgtrickle_internal.rename_row_index,
+    pgtrickle_internal.create_storage, pgtrickle_internal.create_row_index, pgtrickle_internal.row_index_name, pgtrickle_internal.rename_row_index, pgtrickle_internal.row_index, pgtrickle_internal.leaves_row_index,
     pgtrickle_internal.check_columns, pgtrickle_internal.equip_storage, pgtrickle_internal.check_schema, pgtrickle_internal.check_schema_rights, pgtrickle_internal.is_hashable,
     pgtrickle_internal.match_columns, pgtrickle_internal.value_text, pgtrickle_internal.base_type, pgtrickle_internal.columns_of,
     pgtrickle_internal.canonical_of, pgtrickle_internal.prove_ownership,

@@ -117,13 +117,42 @@ exception when invalid_object_definition or feature_not_supported or undefined_f
 end
 $$;
 
+-- leaves_row_index: whether the sidecar can create the index of a new table itself. It does so after the first load,
+-- because to fill an index row by row, in the order of a hash, costs many times what it costs to build it.
+create or replace function pgtrickle_internal.leaves_row_index(relation_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+return (select pg_has_role(pgtrickle.sidecar_role(), c.relowner, 'USAGE')
+        and has_schema_privilege(pgtrickle.sidecar_role(), c.relnamespace, 'CREATE')
+    from pg_class c where c.oid = relation_id);
+
+-- row_index: the index on whole rows of a table; null if it has none.
+create or replace function pgtrickle_internal.row_index(relation_id oid) returns oid
+language sql stable set search_path = pg_catalog, pg_temp
+return (select i.indexrelid from pg_index i join pg_class c on c.oid = i.indexrelid
+    where i.indrelid = relation_id and c.relname ~ '_pgtrickle_row\d*$');
+
+-- finish_row_index: create the index on whole rows after a load, unless there is one; whether there is one then. It
+-- is missing if a column cannot be indexed, or if the sidecar has lost the right to create it in the meantime.
+create or replace function pgtrickle_internal.finish_row_index(relation_id oid) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if pgtrickle_internal.row_index(relation_id) is null
+        and (select pg_has_role(c.relowner, 'USAGE') and has_schema_privilege(c.relnamespace, 'CREATE')
+            from pg_class c where c.oid = relation_id)
+    then
+        perform pgtrickle_internal.create_row_index(relation_id);
+    end if;
+    return pgtrickle_internal.row_index(relation_id) is not null;
+end
+$$;
+
 -- rename_row_index: name the index on whole rows after its table. Runs as the owner of the table.
 create or replace function pgtrickle_internal.rename_row_index(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    index_id oid := (select i.indexrelid from pg_index i join pg_class c on c.oid = i.indexrelid
-        where i.indrelid = relation_id and c.relname ~ '_pgtrickle_row\d*$');
+    index_id oid := pgtrickle_internal.row_index(relation_id);
 begin
     if index_id is not null then
         execute format('alter index %s rename to %I', pgtrickle_internal.printed(index_id), pgtrickle_internal.row_index_name(relation_id));

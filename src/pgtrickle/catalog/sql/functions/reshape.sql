@@ -21,6 +21,7 @@ begin
     perform pgtrickle_internal.check_candidate(query_view);
     replacement := pgtrickle_internal.build_replacement(relation_id, query_view);
     perform pgtrickle_internal.equip_storage(replacement);
+    perform pgtrickle_internal.create_row_index(replacement);
     parts := pgtrickle_internal.carried_statements(relation_id, replacement, false);
     later := pgtrickle_internal.carried_statements(relation_id, replacement, true);
     -- a refresh that runs must end before readers have to wait for us

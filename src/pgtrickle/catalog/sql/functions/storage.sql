@@ -78,6 +78,9 @@ begin
             errcode = sqlstate, hint = 'Give each column a name and a type that a table can have.';
     end;
     perform pgtrickle_internal.equip_storage(printed::pg_catalog.regclass);
+    if not pgtrickle_internal.leaves_row_index(printed::pg_catalog.regclass) then
+        perform pgtrickle_internal.create_row_index(printed::pg_catalog.regclass);
+    end if;
     return printed::pg_catalog.regclass;
 end
 $$;
@@ -94,7 +97,7 @@ begin
 end
 $$;
 
--- equip_storage: give a table its guard, its index on whole rows, the grants for the sidecar, and a proof of ownership.
+-- equip_storage: give a table its guard, the grants for the sidecar, and a proof of ownership.
 create or replace function pgtrickle_internal.equip_storage(relation_id oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -106,7 +109,6 @@ begin
     execute format('alter table %s enable always trigger pgtrickle_guard', printed);
     execute format('grant select, insert, update, delete, trigger on %s to %I',
         printed, pg_get_userbyid(pgtrickle.sidecar_role()));
-    perform pgtrickle_internal.create_row_index(relation_id);
     -- a publication of all tables, or of the schema, already includes it
     perform pgtrickle_internal.identify_published_rows(relation_id);
     perform pgtrickle_internal.prove_ownership(relation_id);
