@@ -69,8 +69,9 @@ def test_the_distributed_path_gives_the_same_rows(items, stream_table, engine, a
             table.equals_its_query()
 
 
-def test_what_is_large_goes_to_many_tasks_by_itself(items, stream_table, engine, monkeypatch):
+def test_what_is_large_goes_to_many_tasks_of_a_cluster_by_itself(items, stream_table, engine, monkeypatch):
     spread: list[str] = []
+    monkeypatch.setattr(engine.spark, "is_embedded", False)
 
     def run(spark, spark_sql, *arguments, **options):
         spread.append(spark_sql)

@@ -10,7 +10,7 @@ from pgtrickle.apply.finals import Finals, cte, outputs_of, restored_values
 from pgtrickle.apply.merged_groups import merged_finals
 from pgtrickle.apply.recording import MovedRows, Recording
 from pgtrickle.apply.replaced_groups import replaced_finals
-from pgtrickle.apply.result_rows import Rows, carried_columns, relation_of
+from pgtrickle.apply.result_rows import NativeRows, Rows, carried_columns, relation_of
 from pgtrickle.apply.stored_table import StoredTable, stored_table
 from pgtrickle.model.names import RelationName
 from pgtrickle.plan.program import MergedGroups, ReplacedGroups, RowsTarget, Target
@@ -65,10 +65,9 @@ def _row_finals(target: RowsTarget, rows: Rows) -> Finals:
     given = relation_of(rows, carried_columns(target))
     names = [identifier(field.name) for field in target.fields]
     weight = identifier(WEIGHT)
+    values = names if isinstance(rows, NativeRows) else restored_values(target.fields, "r")
     scope = sql.SQL("(select {} from given r) x").format(
-        comma_list(
-            [*with_aliases(restored_values(target.fields, "r"), names), sql.SQL("r.{}").format(weight)]
-        )
+        comma_list([*with_aliases(values, names), sql.SQL("r.{}").format(weight)])
     )
     added = outputs_of(target.outputs, None, scope, sql.SQL("x.{}").format(weight))
     return Finals((cte("given", given.query),), added, None, None, given.parameters)

@@ -53,7 +53,14 @@ class QueriedRows:
     query: str
 
 
-Rows = ArrayRows | CopiedRows | StagedRows | QueriedRows
+@dataclass(frozen=True, slots=True)
+class NativeRows:
+    """The same for rows whose values were never carried: they already have their PostgreSQL types."""
+
+    query: str
+
+
+Rows = ArrayRows | CopiedRows | StagedRows | QueriedRows | NativeRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,9 @@ def relation_of(rows: Rows, columns: tuple[CarriedColumn, ...], prefix: str = "r
             return _staged_relation(rows, columns, prefix)
         case QueriedRows(query):
             return _queried_relation(query, columns)
+        case NativeRows(query):
+            names = comma_list(identifier(column.name) for column in columns)
+            return Relation(sql.SQL("select {} from ({}) as q").format(names, trusted_sql(query)), {})
         case _:
             assert_never(rows)
 

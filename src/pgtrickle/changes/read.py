@@ -150,6 +150,30 @@ def _changes_query(read: Read, ends: Ends) -> sql.Composed:
     )
 
 
+def native_changes_query(read: Read, ends: Ends, fields: Mapping[str, Field]) -> sql.Composed:
+    """The change rows of a read one by one, each of these fields of the read in its PostgreSQL type.
+
+    They have the names that are given here, and the weight.
+    """
+    assert read.source is not None
+    change = change_of(read.source)
+    expressions = {field.name: text for field, text in zip(read.fields, read.expressions, strict=True)}
+    values = [
+        sql.SQL("{} as {}").format(
+            _native_value(expressions[field.name], field.carrier), sql.Identifier(name)
+        )
+        for name, field in fields.items()
+    ]
+    return sql.SQL("select {}, t.{}::bigint as {} from ({}) as t where t.{} <> 0").format(
+        sql.SQL(", ").join(values), change, sql.Identifier(WEIGHT), window_query(read, ends), change
+    )
+
+
+def _native_value(expression: str, carrier: Carrier) -> sql.SQL:
+    collation = f" collate {carrier.collation}" if carrier.collation else ""
+    return trusted_sql(f"(({expression})::{carrier.pg_type}{collation})")
+
+
 def _rows_query(
     read: Read, ends: Ends, keys: LookupKeys | None, piece: str | None, listed: SelectList = carried_list
 ) -> sql.Composed:

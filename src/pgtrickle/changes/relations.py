@@ -46,7 +46,8 @@ class StoredRows:
 class Ends:
     """Both ends of a window: the old frontier of each source, and the clock before and now.
 
-    `stored` is the stream table, which has the rows of the end before.
+    `stored` is the stream table, which has the rows of the end before. `until` is the end now, for what
+    reads the window in a newer snapshot.
     """
 
     frontier: Callable[[Source], Frontier]
@@ -54,6 +55,7 @@ class Ends:
     now: datetime
     decoded: Decoded = field(default_factory=dict)
     stored: StoredRows | None = None
+    until: Frontier | None = None
 
     def table(self, source: Source) -> sql.Identifier:
         """The relation from which the rows of a source are read."""
@@ -134,7 +136,8 @@ def captured_rows(read: Read, ends: Ends, uses: Collection[str]) -> sql.Composed
         for column in used
     ]
     listed = sql.SQL(", ").join([*columns, sql.SQL("weight as {}").format(change_of(read.source))])
-    return change_rows(listed, read.source.relation, ends.frontier(read.source), ends.decoded)
+    since = ends.frontier(read.source)
+    return change_rows(listed, read.source.relation, since, ends.decoded, ends.until)
 
 
 def _declared_value(source: Source, column: SourceColumn) -> sql.Composable:

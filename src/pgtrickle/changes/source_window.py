@@ -60,18 +60,26 @@ def unseen_by(frontier: Frontier) -> sql.Composed:
 
 
 def change_rows(
-    columns: sql.Composable, relation: RelationId, since: Frontier, decoded: Decoded = NOTHING_DECODED
+    columns: sql.Composable,
+    relation: RelationId,
+    since: Frontier,
+    decoded: Decoded = NOTHING_DECODED,
+    until: Frontier | None = None,
 ) -> sql.Composed:
-    """Select columns of the change rows of a source that a frontier has not seen."""
+    """Select columns of the change rows of a source that a frontier has not seen.
+
+    Where they are read in a newer snapshot, `until` is the frontier that has seen the last of them.
+    """
     if relation < 0:
         # an auxiliary result was changed by the refresh that asks
         moved = moved_table(relation)
         return sql.SQL("select {} from {}").format(columns, sql.Identifier(moved.schema, moved.name))
     found = decoded.get(relation)
     condition: sql.Composable = unseen_by(since)
-    if found is not None:
+    last = until if found is None else found.until
+    if last is not None:
         condition = sql.SQL("{} and pg_visible_in_snapshot(xid, {}::pg_snapshot)").format(
-            condition, sql.Literal(str(found.until))
+            condition, sql.Literal(str(last))
         )
     return sql.SQL(" union all ").join(
         sql.SQL("select {} from {} where {}").format(columns, sql.Identifier(b.schema, b.name), condition)

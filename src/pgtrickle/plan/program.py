@@ -145,9 +145,13 @@ class Program:
     target's fields in order, then `weight` (RowsTarget, ReplacedGroups) or the count (MergedGroups,
     between keys and slots). Where PostgreSQL computes everything, it is empty, and the only read has these
     columns.
+
+    `passes` is for rows that Spark would only hand on: the change of the table is the change that the only
+    read finds, and each field of the target is the field of the read with this name.
     """
 
     reads: tuple[Read, ...]
     spark_sql: str
     target: Target
     inputs: tuple[Input, ...] = ()
+    passes: tuple[str, ...] | None = None

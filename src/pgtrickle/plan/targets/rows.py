@@ -13,7 +13,7 @@ from pgtrickle.plan.analysis.query import Block
 from pgtrickle.plan.analysis.scan_pushdown import ScanPushdown
 from pgtrickle.plan.carriers import carrier_of, verbatim
 from pgtrickle.plan.expressions import column
-from pgtrickle.plan.operators import Column, Join, Nothing, Operator, Project, Window, WindowCall
+from pgtrickle.plan.operators import Column, Join, Leaf, Nothing, Operator, Project, Window, WindowCall
 from pgtrickle.plan.passes.bind import bind
 from pgtrickle.plan.passes.bind.reads import inputs_of
 from pgtrickle.plan.passes.place import place, require_equality
@@ -71,7 +71,9 @@ class Rows(Shape):
         bound, reads = bind(self.operator, changed)
         if isinstance(bound, Nothing):
             return None
-        return Program(reads, change_sql(self._result(bound)), self.target, inputs_of(bound))
+        is_read = isinstance(bound, Leaf) and not bound.rows and len(reads) == 1
+        passes = tuple(c.name for c in self.columns) if is_read else None
+        return Program(reads, change_sql(self._result(bound)), self.target, inputs_of(bound), passes)
 
     def initial(self) -> Program:
         bound, reads = bind(self.operator, frozenset(), (EVERYTHING,))

@@ -25,13 +25,18 @@ def is_large_load(engine: Engine, session: Session, found: Compilation) -> bool:
     return _is_large(engine, estimated_rows(session.read, tables), engine.large_table)
 
 
+def spares_spark(engine: Engine) -> bool:
+    """Whether PostgreSQL should do alone what it can: tasks would compete with it for the same machine."""
+    return engine.path is SparkPath.AUTO and engine.has_embedded_spark
+
+
 def loads_in_postgres(engine: Engine, connection: Connection, found: Compilation) -> bool:
     """Whether PostgreSQL evaluates a load where it writes the rows.
 
     It does if many tasks would have to, and they would run on one machine. Then Spark can only add the way of
     each row to it and back. On a cluster, the executors take the work off PostgreSQL.
     """
-    if found.compiled is None or engine.path is not SparkPath.AUTO or not engine.has_embedded_spark:
+    if found.compiled is None or not spares_spark(engine):
         return False
     tables = [source.table.sql for source in found.sources]
     return estimated_rows(connection, tables) >= engine.large_table

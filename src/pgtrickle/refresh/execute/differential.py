@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Final
 
 import pyarrow as pa
 
-from pgtrickle.apply.result_rows import QueriedRows, can_be_queried, carried_columns
+from pgtrickle.apply.result_rows import NativeRows, QueriedRows, can_be_queried, carried_columns
 from pgtrickle.apply.storage import create_storage
 from pgtrickle.changes.keys import LookupKeys
 from pgtrickle.changes.memory import TooMuch
-from pgtrickle.changes.read import read_all, read_query
+from pgtrickle.changes.read import native_changes_query, read_all, read_query
 from pgtrickle.model.phases import Phase
-from pgtrickle.plan.program import FirstRows
+from pgtrickle.plan.program import FirstRows, RowsTarget
+from pgtrickle.plan.reads import ReadKind
 from pgtrickle.postgres.connection import set_locally
 from pgtrickle.refresh.decide.reaches import Reach
-from pgtrickle.refresh.decide.sizes import whole_rows
+from pgtrickle.refresh.decide.sizes import spares_spark, whole_rows
 from pgtrickle.refresh.execute.apply_result import (
     apply_rows,
     load_first_rows,
@@ -37,9 +39,13 @@ from pgtrickle.refresh.faults import unfollowable_values
 from pgtrickle.refresh.outcome import NOTHING, Effect
 from pgtrickle.refresh.session import PLANNED_AS_A_WHOLE
 
+PASSED_THROUGH: Final = "; evaluated by PostgreSQL, since Spark runs on one machine and would only pass it on"
+
 
 def follow(run: ProgramRun, *, is_large: bool) -> Effect:
     """Apply the change of the window to the stream table."""
+    if is_large and _is_passed_through(run):
+        return _follow_in_place(run)
     if is_large and run.session.can_share:
         with Staging(run) as rows:
             return apply_rows(run, rows, 0)
@@ -84,6 +90,33 @@ def recompute_all(run: ProgramRun) -> Effect:
         result = read_all((read,), run.session.read, run.ends, run.holding)[read.name]
     with run.session.phases.measure(Phase.APPLY), rows_of(run, result) as rows:
         return Effect(replace_rows(run, rows), result.num_rows)
+
+
+def _is_passed_through(run: ProgramRun) -> bool:
+    """Whether PostgreSQL can write the change where it reads it: Spark would only hand it on.
+
+    Only the reading connection sees rows that were decoded for this snapshot, or that the clock moves.
+    """
+    if run.program.passes is None or not spares_spark(run.engine):
+        return False
+    (read,) = run.program.reads
+    is_captured = read.kind is ReadKind.CHANGES and read.source is not None
+    return is_captured and not read.follows_clock and not run.ends.decoded
+
+
+def _follow_in_place(run: ProgramRun) -> Effect:
+    """Apply a change that no other row decides about: no row of it leaves PostgreSQL."""
+    session, target = run.session, run.program.target
+    assert isinstance(target, RowsTarget)
+    assert run.program.passes is not None
+    (read,) = run.program.reads
+    by_name = {field.name: field for field in read.fields}
+    pairs = zip(target.fields, run.program.passes, strict=True)
+    # a session that shares its snapshot writes on another connection, which sees newer changes too
+    ends = replace(run.ends, until=session.frontier if session.can_share else None)
+    query = native_changes_query(read, ends, {field.name: by_name[name] for field, name in pairs})
+    with unfollowable_values():
+        return replace(apply_rows(run, NativeRows(query.as_string(session.write)), 0), note=PASSED_THROUGH)
 
 
 def _recompute_in_place(run: ProgramRun) -> Effect:
