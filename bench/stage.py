@@ -41,6 +41,7 @@ class Sizes:
 
     orders: int = 1_000_000
     many_orders: int = 3_000_000
+    most_orders: int = 10_000_000
     few_orders: int = 100_000
     changes: int = 1_000
     rounds: int = 30
@@ -68,6 +69,7 @@ class Sizes:
 QUICK: Final = Sizes(
     orders=20_000,
     many_orders=60_000,
+    most_orders=80_000,
     few_orders=2_000,
     rounds=3,
     long_rounds=2,

@@ -7,7 +7,9 @@ from contextlib import closing
 import psycopg
 import pytest
 
+from pgtrickle.apply.load import fill
 from pgtrickle.catalog.outcomes import mark_reinit
+from pgtrickle.catalog.row_index import finish_row_index
 from pgtrickle.catalog.tables import find
 from pgtrickle.changes.read import native_changes_query
 from pgtrickle.model.errors import PgTrickleError
@@ -140,7 +142,6 @@ class TestLoads:
     def test_nobody_waits_and_nothing_is_lost(self, large, sales, stream_table, database, monkeypatch):
         table = stream_table("select id, region, amount from sales", mode="DIFFERENTIAL", loads=False)
         seen: list[object] = []
-        fill = step.fill
 
         def watched(*arguments):
             applied = fill(*arguments)
@@ -163,11 +164,9 @@ class TestLoads:
     ):
         table = stream_table("select id, region, amount from sales", mode="DIFFERENTIAL", loads=False)
 
-        finish = step.finish_row_index
-
         def killed(connection, found):
             admin.execute("select pg_terminate_backend(%s, 5000)", (connection.info.backend_pid,))
-            return finish(connection, found)
+            return finish_row_index(connection, found)
 
         with monkeypatch.context() as patch:
             patch.setattr(step, "finish_row_index", killed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from pgtrickle.apply.append import append, append_uncounted, only_adds
 from pgtrickle.apply.compose import comma_list, numbered_names, relation, with_aliases
@@ -15,11 +15,11 @@ from pgtrickle.apply.load import is_empty, stores_each_row
 from pgtrickle.apply.merged_groups import merge_only, show_first
 from pgtrickle.apply.result_rows import ArrayRows, CopiedRows, Rows, StagedRows
 from pgtrickle.apply.small_change import small_change, write_small_changes
-from pgtrickle.apply.storage import state_table
+from pgtrickle.apply.storage import indexing_afterwards, state_table
 from pgtrickle.apply.stored_table import StoredTable
 from pgtrickle.apply.write import Applied, write
 from pgtrickle.model.names import RelationName
-from pgtrickle.plan.program import FirstRows, MergedGroups, RowsTarget
+from pgtrickle.plan.program import FirstRows, MergedGroups, ReplacedGroups, RowsTarget
 from pgtrickle.postgres.connection import Connection, sql
 
 
@@ -76,11 +76,20 @@ def replace_all(connection: Connection, destination: Destination, rows: Rows) ->
         with open_guard(connection, few=False):
             return (append_uncounted if is_plain else append)(connection, stored, finals)
     weighted = sql.SQL("{} union all {}").format(finals.added, stored.rows)
-    with open_guard(connection, few=False):
+    with open_guard(connection, few=False), _filling(connection, state_id, target, rows):
         applied = write(connection, stored, finals.steps, weighted, finals.problems, finals.parameters)
     if not isinstance(target, RowsTarget):
         connection.execute(sql.SQL("analyze {}").format(relation(state_table(state_id))), {})
     return applied
+
+
+def _filling(
+    connection: Connection, state_id: int, target: RowsTarget | MergedGroups | ReplacedGroups, rows: Rows
+) -> AbstractContextManager[None]:
+    """Index the state after many groups were written to it."""
+    if isinstance(rows, ArrayRows) or isinstance(target, RowsTarget):
+        return nullcontext()
+    return indexing_afterwards(connection, state_id, target)
 
 
 def _merge_and_cut(

@@ -10,7 +10,7 @@ from pgtrickle.model.source import Source
 from pgtrickle.postgres.connection import Connection, sql
 
 
-def create_auxiliary(connection: Connection, source: Source, indexes: Sequence[tuple[str, ...]]) -> None:
+def create_auxiliary(connection: Connection, source: Source) -> None:
     """Create the tables of an auxiliary result, empty."""
     table, moved = relation(source.table), relation(moved_table(source.relation))
     connection.execute(
@@ -24,10 +24,17 @@ def create_auxiliary(connection: Connection, source: Source, indexes: Sequence[t
     connection.execute(
         sql.SQL("create unlogged table {} (weight bigint, {})").format(moved, comma_list(columns)), {}
     )
+
+
+def index_auxiliary(connection: Connection, source: Source, indexes: Sequence[tuple[str, ...]]) -> None:
+    """Create the indexes of an auxiliary result, after it was filled: that costs less than to fill them."""
     connection.execute("select pgtrickle_internal.create_row_index(%s::regclass)", (source.table.sql,))
     for names in indexes:
         connection.execute(
-            sql.SQL("create index on {} ({})").format(table, comma_list(map(identifier, names))), {}
+            sql.SQL("create index on {} ({})").format(
+                relation(source.table), comma_list(map(identifier, names))
+            ),
+            {},
         )
 
 

@@ -6,7 +6,8 @@ here, which types PostgreSQL can hash; all others are hashed as text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import assert_never
 
 from pgtrickle.apply.compose import (
@@ -15,13 +16,12 @@ from pgtrickle.apply.compose import (
     comma_list,
     identifier,
     relation,
-    trusted_sql,
 )
 from pgtrickle.apply.ordered_state import create_ordered_state
 from pgtrickle.apply.result_rows import carried_columns
 from pgtrickle.model.auxiliary import owner_id, state_suffix
 from pgtrickle.model.carrier import Field
-from pgtrickle.model.names import RelationName, quoted
+from pgtrickle.model.names import RelationName
 from pgtrickle.plan.program import FirstRows, MergedGroups, Output, ReplacedGroups, RowsTarget, Target
 from pgtrickle.postgres.connection import Connection, sql
 
@@ -160,15 +160,33 @@ def _create_state(connection: Connection, state_id: int, keys: list[_Column], va
     )
     if not keys:
         return
-    function = hash_function(state_id)
     types = sql.Literal([pg_type for _, pg_type, _ in keys])
-    connection.execute(_HASH_FUNCTION.format(types=types, name=sql.Literal(function.sql)))
+    connection.execute(_HASH_FUNCTION.format(types=types, name=sql.Literal(hash_function(state_id).sql)))
+    _index_state(connection, state_id, (name for name, *_ in keys))
+
+
+def _index_state(connection: Connection, state_id: int, keys: Iterable[str]) -> None:
     connection.execute(
         sql.SQL("create index if not exists {} on {} ({}({}))").format(
-            trusted_sql(quoted(f"state_{state_suffix(state_id)}_key")),
+            identifier(_state_index(state_id).name),
             relation(state_table(state_id)),
-            relation(function),
-            comma_list(identifier(name) for name, *_ in keys),
+            relation(hash_function(state_id)),
+            comma_list(map(identifier, keys)),
         ),
         {},
     )
+
+
+@contextmanager
+def indexing_afterwards(
+    connection: Connection, state_id: int, target: MergedGroups | ReplacedGroups
+) -> Iterator[None]:
+    """Fill the empty state of groups without its index, which is built at the end."""
+    connection.execute(sql.SQL("drop index if exists {}").format(relation(_state_index(state_id))), {})
+    yield
+    if target.keys:
+        _index_state(connection, state_id, (key.name for key in target.keys))
+
+
+def _state_index(state_id: int) -> RelationName:
+    return RelationName(STATE_SCHEMA, f"state_{state_suffix(state_id)}_key")

@@ -15,6 +15,7 @@ from pgtrickle.apply.auxiliary_storage import (
     create_auxiliary,
     drop_auxiliaries,
     forget_moves,
+    index_auxiliary,
 )
 from pgtrickle.apply.storage import create_storage
 from pgtrickle.model.errors import Diverged
@@ -86,8 +87,9 @@ def _created_again(
         return
     drop_auxiliaries(session.write, table.id)
     for auxiliary in auxiliaries:
-        create_auxiliary(session.write, auxiliary.source, auxiliary.indexes)
+        create_auxiliary(session.write, auxiliary.source)
         yield auxiliary, _as_table(session, table, auxiliary)
+        index_auxiliary(session.write, auxiliary.source, auxiliary.indexes)
         analyze_auxiliary(session.write, auxiliary.source)
 
 
