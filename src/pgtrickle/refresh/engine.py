@@ -16,7 +16,7 @@ from pgtrickle.capture.wal.capture import WalCapture
 from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.kept_rows import KeptRows
 from pgtrickle.changes.memory import LEAST, SHARE, Memory
-from pgtrickle.model.errors import SparkLost
+from pgtrickle.model.errors import PgTrickleError
 from pgtrickle.model.settings import Pooling, Settings, SparkPath
 from pgtrickle.model.stream_table import StreamTable, StreamTableId
 from pgtrickle.model.tracing import NO_TRACER, Tracer
@@ -120,8 +120,8 @@ class Engine:
 
     @property
     def has_embedded_spark(self) -> bool:
-        """Whether Spark computes on one machine, beside its driver; no while it is being restarted."""
-        with suppress(SparkLost):
+        """Whether Spark computes on one machine, beside its driver; no if it cannot be asked now."""
+        with suppress(PgTrickleError):
             return self.spark.is_embedded
         return False
 

@@ -36,10 +36,11 @@ def loads_in_postgres(engine: Engine, connection: Connection, found: Compilation
     It does if many tasks would have to, and they would run on one machine. Then Spark can only add the way of
     each row to it and back. On a cluster, the executors take the work off PostgreSQL.
     """
-    if found.compiled is None or not spares_spark(engine):
+    if found.compiled is None or engine.path is not SparkPath.AUTO:
         return False
     tables = [source.table.sql for source in found.sources]
-    return estimated_rows(connection, tables) >= engine.large_table
+    # Spark may have to be started to know where it runs
+    return estimated_rows(connection, tables) >= engine.large_table and engine.has_embedded_spark
 
 
 def whole_rows(engine: Engine, session: Session, program: Program) -> int | None:
