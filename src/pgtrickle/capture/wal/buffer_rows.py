@@ -22,8 +22,8 @@ _ESCAPES: Final = {
     b"\t": b"\\t",
     b"\v": b"\\v",
 }
-_UNSTORABLE: Final = ("22", "54")
-"""Errors of values that a buffer does not take: out of range, or too large for a page."""
+_TRANSIENT: Final = ("08", "25", "40", "53", "55", "57", "58", "XX")
+"""Classes of errors that say nothing about a value: another attempt may succeed."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class BufferRows:
                 with self.connection.transaction():
                     self._copy(source, bytes(lines))
             except DatabaseError as error:
-                if (error.sqlstate or "")[:2] not in _UNSTORABLE:
+                if not _is_of_a_value(error):
                     raise
                 xids = {int(line.split(b"\t", 1)[0]) for line in lines.splitlines() if line[:1].isdigit()}
                 self._markers |= {(xid, source.id, source.buffer) for xid in xids}
@@ -88,6 +88,15 @@ class BufferRows:
         )
         with self.connection.cursor() as cursor, cursor.copy(statement) as copy:
             copy.write(lines)
+
+
+def _is_of_a_value(error: DatabaseError) -> bool:
+    """Whether a buffer does not take a value: PostgreSQL then says in which line it was.
+
+    It can be out of range, too large for a page, or name something that was dropped after it was written.
+    """
+    state = error.sqlstate
+    return state is not None and state[:2] not in _TRANSIENT and error.diag.context is not None
 
 
 def escape(value: bytes) -> bytes:
