@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgtrickle.capture.wal.slot import drop_slot, ensure_slot
+from pgtrickle.capture.wal.slot import drop_slot, ensure_slot, may_use_slots
 from pgtrickle.model.stream_table import RelationId
 from pgtrickle.postgres.connection import Connection, DatabaseError
+from pgtrickle.postgres.statements import load
 
 LOCK_NOT_AVAILABLE = "55P03"
 
@@ -63,16 +64,14 @@ def drop_unused_slot(connection: Connection) -> None:
         "select exists (select from pgtrickle.pgt_wal) and not exists (select from pgtrickle.pgt_sources s"
         " where s.capture = 'wal' or pgtrickle_internal.wanted_capture(s.source_relid) <> 'trigger')"
     ).fetchone()
-    if row is not None and row[0]:
+    if row is not None and row[0] and may_use_slots(connection):
         drop_slot(connection)
         connection.execute("select pgtrickle_internal.unpublish_unused()")
 
 
 def prune_decoded(connection: Connection) -> None:
-    """Forget which transactions were decoded a while ago: every sidecar has polled since."""
-    connection.execute(
-        "delete from pgtrickle.pgt_decoded where decoded_at < clock_timestamp() - interval '1 min'"
-    )
+    """Forget which transactions were decoded a while ago, unless a running refresh needs to know."""
+    connection.execute(load("pgtrickle.capture", "sql/queries/prune_decoded.sql"))
 
 
 def _hand_over(connection: Connection, source: RelationId, is_to_wal: bool) -> str | None:

@@ -55,6 +55,12 @@ def slot_state(connection: Connection) -> SlotState | None:
     return SlotState(*row) if row else None
 
 
+def may_use_slots(connection: Connection) -> bool:
+    """Whether the server would let us drop the slot: the role may have lost the right."""
+    row = connection.execute("select pgtrickle_internal.may_replicate(pgtrickle.sidecar_role())").fetchone()
+    return row == (True,)
+
+
 def ensure_slot(connection: Connection) -> bool:
     """Create the slot unless it exists, on a connection in autocommit mode; waits for transactions.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgtrickle.capture.wal.slot import SlotState, drop_slot, slot_state
+from pgtrickle.capture.wal.slot import SlotState, drop_slot, may_use_slots, slot_state
 from pgtrickle.catalog.alerts import alert
 from pgtrickle.model.limit_settings import MAX_SLOT_WAL_MB, SLOT_LAG_WARNING_THRESHOLD_MB
 from pgtrickle.postgres.connection import Connection
@@ -65,8 +65,10 @@ class SlotAlerts:
 
     def check(self, connection: Connection) -> None:
         """Warn if the slot holds back much log; give it up if that is too much."""
-        self._episode.limits = SlotLimits(self.warning_mb, self.most_mb)
         state = slot_state(connection)
+        # without the right to drop it, an administrator has to
+        most_mb = self.most_mb if state and may_use_slots(connection) else 0
+        self._episode.limits = SlotLimits(self.warning_mb, most_mb)
         if state is not None and self._episode.is_notable(state):
             self._check(connection, state)
 
