@@ -26,7 +26,8 @@ from pgtrickle.refresh.session import Session
 def provide_decoded(engine: Engine, session: Session, members: Sequence[CompiledTable]) -> None:
     """Decode what the snapshot sees of the sources that have windows, and tell the session where it is.
 
-    Raises Altered if the slot is lost, and Overtaken if it cannot be read now: the refresh starts over.
+    Raises Altered if changes are missing in the log, and Overtaken if it cannot be read now: the refresh
+    starts over.
     """
     if not session.from_wal:
         return
@@ -38,6 +39,8 @@ def provide_decoded(engine: Engine, session: Session, members: Sequence[Compiled
         return
     try:
         engine.wal.catch_up()
+        # after decoding: what was not published before is missing now
+        engine.wal.check_published(starts)
         late = engine.wal.late(starts, session.frontier)
         session.decoded = {
             source: DecodedRows(

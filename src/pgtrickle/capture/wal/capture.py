@@ -117,6 +117,17 @@ class WalCapture:
         """Whether the log arrives through a replication connection."""
         return isinstance(self._reader, StreamReader)
 
+    def check_published(self, sources: Collection[RelationId]) -> None:
+        """Raise SlotLost if changes of a source may be missing in the log that was decoded."""
+        with self._using() as connection:
+            row = connection.execute(
+                "select g.gap from unnest(%s::oid[]) s(source),"
+                " pgtrickle_internal.publication_gap(s.source) g(gap) where g.gap is not null limit 1",
+                (list(sources),),
+            ).fetchone()
+        if row is not None:
+            raise SlotLost(row[0])
+
     def late(self, sources: Collection[RelationId], snapshot: Frontier) -> frozenset[RelationId]:
         """The sources that have rows which were stored after a snapshot was taken."""
         with self._using() as connection:

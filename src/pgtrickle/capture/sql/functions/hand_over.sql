@@ -17,8 +17,9 @@ begin
 end
 $$;
 
--- publish_source: let the publication contain a source with its partitions and children. Commit before the source is
--- handed over. Locks: SHARE UPDATE EXCLUSIVE on the source, waiting only for a moment.
+-- publish_source: let the publication contain a source with its partitions and children. Partitions are published with
+-- their table; as members of the publication, they cannot be made unlogged either, so those that we may add are added.
+-- Commit before the source is handed over. Locks: SHARE UPDATE EXCLUSIVE on the source, waiting only for a moment.
 create or replace function pgtrickle_internal.publish_source(source oid) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '50ms'
 as $$
@@ -27,11 +28,12 @@ declare
 begin
     for relation_id in
         select t.id from pgtrickle_internal.tree_of(source) t(id) join pg_class c on c.oid = t.id
-        -- a partition is published with its table
-        where (t.id = source or not c.relispartition) and pgtrickle_internal.published_as(source) is null
-            and not exists (select from pg_publication_rel r join pg_publication p on p.oid = r.prpubid
-                where p.pubname = 'pgtrickle' and r.prrelid = t.id)
-        order by 1
+        join pg_publication p on p.pubname = 'pgtrickle' and not p.puballtables
+        where not exists (select from pg_publication_rel r where r.prpubid = p.oid and r.prrelid = t.id)
+            and case when t.id <> source and c.relispartition
+                then c.relkind = 'r' and pg_has_role(p.pubowner, 'USAGE') and pg_has_role(c.relowner, 'USAGE')
+                else pgtrickle_internal.published_as(source) is null end
+        order by t.id <> source, 1
     loop
         execute format('alter publication pgtrickle add table only %s', pgtrickle_internal.printed(relation_id));
     end loop;
@@ -107,7 +109,7 @@ begin
             errcode = 'lock_not_available', hint = 'Try again.';
     end if;
     update pgtrickle.pgt_sources s set capture = 'wal', wal_from = pg_current_wal_insert_lsn(), wal_until = null,
-        wal_publication = pgtrickle_internal.published_as(source), wal_attempts = 0, wal_retry_at = null, wal_note = null
+        wal_publication = pgtrickle_internal.published_as(source)::text, wal_attempts = 0, wal_retry_at = null, wal_note = null
     where s.source_relid = source;
     perform pgtrickle_internal.note_capture(source, 'wal');
     perform pgtrickle_internal.note_own_triggers(source, intact, false);

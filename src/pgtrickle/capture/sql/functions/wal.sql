@@ -25,26 +25,42 @@ as $$
         where s.source_relid = source and s.capture = 'wal' and s.wal_until is null)
 $$;
 
--- published_as: identifies how a source, with its partitions and children, is published to us; null if a part of it is
--- not published, or not completely. A publication for all tables publishes every table.
-create or replace function pgtrickle_internal.published_as(source oid) returns text
+-- published_as: how a source is published to us, as a jsonb object; null if a part of it is not published, or not
+-- completely. It has an entry for the publication, and one for each table that holds rows: its membership in the
+-- publication, which keeps it from being made unlogged, or else its file, which is another one after that. The entries
+-- change whenever changes may be missing in the log: what was altered and restored has another row in the catalog.
+drop function if exists pgtrickle_internal.published_as(oid);
+create function pgtrickle_internal.published_as(source oid) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-    select md5(concat_ws('|', p.oid, to_jsonb(p) ->> 'pubgencols', m.members))
-    from pg_publication p
-    cross join lateral (
-        select string_agg(r.oid::text, ',' order by r.oid) as members,
-            bool_and(to_jsonb(r) ->> 'prattrs' is null and to_jsonb(r) ->> 'prqual' is null) as are_complete
-        from pg_publication_rel r where r.prpubid = p.oid and r.prrelid in (select pgtrickle_internal.tree_of(source))
-    ) m
-    where p.pubname = 'pgtrickle' and p.pubinsert and p.pubupdate and p.pubdelete and p.pubtruncate and not p.pubviaroot
-        and m.are_complete is not false and not exists (
-            select from pgtrickle_internal.tree_of(source) t(id) join pg_class c on c.oid = t.id
-            where c.relkind = 'r' and not exists (select from pg_get_publication_tables(p.pubname::text) g where g.relid = c.oid))
+    with tree as (
+        select c.oid, c.relkind, c.relnamespace, c.relfilenode, c.relispartition
+        from pgtrickle_internal.tree_of(source) t(id) join pg_class c on c.oid = t.id
+    ), publication as (
+        select p.*, p.xmin as written_by from pg_publication p where p.pubname = 'pgtrickle'
+    ), members as (
+        select r.*, to_jsonb(r) ->> 'prattrs' is null and to_jsonb(r) ->> 'prqual' is null as is_complete
+        from publication p join pg_publication_rel r on r.prpubid = p.oid where r.prrelid in (select t.oid from tree t)
+    ), schemas as (
+        -- the catalog of published schemas came with PostgreSQL 15
+        select d.objid from publication p join pg_depend d on d.refclassid = 'pg_publication'::regclass and d.refobjid = p.oid
+        join pg_depend n on n.classid = d.classid and n.objid = d.objid and n.refclassid = 'pg_namespace'::regclass
+        where d.classid = to_regclass('pg_publication_namespace') and n.refobjid in (select t.relnamespace from tree t)
+    )
+    select jsonb_build_object('publication', concat_ws(' ', p.oid, p.written_by, to_jsonb(p) ->> 'pubgencols',
+            (select string_agg(s.objid::text, ' ' order by s.objid) from schemas s)))
+        || (select jsonb_object_agg(t.oid, coalesce('member ' || m.oid, 'file ' || t.relfilenode))
+            from tree t left join members m on m.prrelid = t.oid)
+    from publication p
+    where p.pubinsert and p.pubupdate and p.pubdelete and p.pubtruncate and not p.pubviaroot
+        and not exists (select from members m where not m.is_complete)
+        and (p.puballtables or not exists (
+            select from tree t where t.relkind = 'r' and not exists (select from members m where m.prrelid = t.oid)
+                and not exists (select from pg_get_publication_tables(p.pubname::text) g where g.relid = t.oid)))
 $$;
 
 -- identity_columns: the columns of a table that the log contains of every old row: all of them if its replica identity
--- is full. Null if it has none: then PostgreSQL refuses to update a published table.
+-- is full. Null if it has none: then PostgreSQL refuses to update a published table. A deferrable key is none.
 create or replace function pgtrickle_internal.identity_columns(relation_id oid) returns name[]
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -53,8 +69,27 @@ as $$
         when 'n' then null
         else (select array_agg(a.attname) from pg_index i
             join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey::smallint[])
-            where i.indrelid = c.oid and case c.relreplident when 'd' then i.indisprimary else i.indisreplident end) end
+            where i.indrelid = c.oid and i.indimmediate and i.indisvalid
+                and case c.relreplident when 'd' then i.indisprimary else i.indisreplident end) end
     from pg_class c where c.oid = relation_id
+$$;
+
+-- may_replicate: whether a role may use replication slots. Managed servers have roles of their own for it.
+create or replace function pgtrickle_internal.may_replicate(role_id oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select exists (select from pg_roles r where r.oid = role_id and (r.rolreplication or r.rolsuper))
+        or exists (select from pg_roles m where m.rolname in ('rds_replication', 'neon_superuser') and pg_has_role(role_id, m.oid, 'USAGE'))
+$$;
+
+-- is_append_only: whether every reader of a source insists on the log and promises that rows are only ever added. Then old
+-- rows are not needed: a change that has one is answered with a reload, and the promise is taken back.
+create or replace function pgtrickle_internal.is_append_only(source oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select coalesce(bool_and(s.append_only and s.cdc_mode = 'wal'), false)
+    from pgtrickle.pgt_dependencies d join pgtrickle.pgt_stream_tables s on s.pgt_id = d.pgt_id
+    where d.source_relid = source and d.source_type = 'table'
 $$;
 
 -- is_followed_elsewhere: whether another database follows a source. Only the sidecar may see which one, so this runs with
@@ -83,8 +118,7 @@ as $$
         where current_setting('wal_level') <> 'logical'
         union all
         select 2, format('role %I may not use replication slots', r.rolname), format('Run alter role %I replication.', r.rolname)
-        from sidecar r where not r.rolreplication and not r.rolsuper and not exists (
-            select from pg_roles m where m.rolname in ('rds_replication', 'neon_superuser') and pg_has_role(r.oid, m.oid, 'USAGE'))
+        from sidecar r where not pgtrickle_internal.may_replicate(r.oid)
         union all
         select 3, format('all %s replication slots of the server are taken', current_setting('max_replication_slots')),
             'Raise max_replication_slots, or drop a slot that nobody uses.'
@@ -106,14 +140,26 @@ as $$
         from pg_attribute a, captured d where a.attrelid = source and a.attnum = any (d.numbers)
             and (a.attgenerated = 'v' or a.attgenerated = 's' and current_setting('server_version_num')::integer < 180000) limit 1)
         union all
+        -- PostgreSQL refuses to update a published table whose replica identity contains what is not published
+        (select 6, format('the replica identity of %s contains the generated column %I, which is not in the log', t.name, a.attname),
+            case a.attgenerated when 'v' then 'Use cdc_mode => ''trigger''.'
+                else 'Run alter publication pgtrickle set (publish_generated_columns = stored).' end
+        from tree t join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
+        where t.relkind = 'r' and current_setting('server_version_num')::integer >= 180000
+            and a.attname = any (pgtrickle_internal.identity_columns(t.oid))
+            and (a.attgenerated = 'v' or a.attgenerated = 's' and exists (
+                select from pg_publication p where p.pubname = 'pgtrickle' and to_jsonb(p) ->> 'pubgencols' <> 's'))
+        order by t.name, a.attnum limit 1)
+        union all
         select 7, 'it has partitions but no primary key', 'Partitions that are added later would have no replica identity, '
             'and PostgreSQL would refuse to update them. Add a primary key.'
         where exists (select from tree t where t.relkind = 'p') and not exists (
-            select from pg_index i where i.indrelid = source and i.indisprimary)
+            select from pg_index i where i.indrelid = source and i.indisprimary and i.indimmediate)
         union all
         select 8, format('the replica identity of %s does not contain every column that is used', min(t.name)),
             format('Run %s', string_agg(format('alter table %s replica identity full;', t.name), ' ' order by t.name))
-        from tree t, captured d where t.relkind = 'r' and (d.names <@ pgtrickle_internal.identity_columns(t.oid)) is not true
+        from tree t, captured d cross join lateral (select pgtrickle_internal.is_append_only(source)) a(is_append_only)
+        where t.relkind = 'r' and (case when a.is_append_only then '{}' else d.names end <@ pgtrickle_internal.identity_columns(t.oid)) is not true
         having count(*) > 0
         union all
         (select 9, format('role %I does not own %s, and it is not in the publication pgtrickle', r.rolname, t.name),
@@ -171,6 +217,8 @@ as $$
         when w.slot <> pgtrickle_internal.wal_slot() then format('replication slot %I belongs to another database', w.slot)
         when s.slot_name is null then format('replication slot %I was dropped', w.slot)
         when s.wal_status = 'lost' then format('the server has removed log that replication slot %I needs', w.slot)
+        when not pgtrickle_internal.may_replicate(pgtrickle.sidecar_role())
+            then format('role %I may not use replication slots', pg_get_userbyid(pgtrickle.sidecar_role()))
         when not exists (select from pg_publication p where p.oid = w.publication)
             then 'the publication pgtrickle was dropped'
         when s.plugin <> 'pgoutput' or s.database <> current_database() or s.confirmed_flush_lsn > w.decoded_lsn
@@ -178,15 +226,20 @@ as $$
     from (select 1) one left join pgtrickle.pgt_wal w on true left join pg_replication_slots s on s.slot_name = w.slot
 $$;
 
+-- publication_gap: whether changes of a source may be missing in the log, in words; null if they are not. Partitions that
+-- were dropped miss nothing.
+create or replace function pgtrickle_internal.publication_gap(source oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+    select format('the publication of %s was altered', pgtrickle_internal.printed(source))
+    from pgtrickle.pgt_sources s where s.source_relid = source and s.capture = 'wal'
+        and (case when s.wal_publication ~ '^{' then s.wal_publication::jsonb end @> pgtrickle_internal.published_as(source)) is not true
+$$;
+
 -- wal_gap: what is wrong with the capture of a source from the log, in words; null if nothing is.
 create or replace function pgtrickle_internal.wal_gap(source oid) returns text
 language sql stable set search_path = pg_catalog, pg_temp
-as $$
-    select coalesce(pgtrickle_internal.slot_gap(), (
-        select format('the publication of %s was altered', pgtrickle_internal.printed(source))
-        from pgtrickle.pgt_sources s where s.source_relid = source
-            and pgtrickle_internal.published_as(source) is distinct from s.wal_publication))
-$$;
+as $$ select coalesce(pgtrickle_internal.slot_gap(), pgtrickle_internal.publication_gap(source)) $$;
 
 -- decoded_sources: what the decoder has to know of each source: the columns that are captured, and for each relation
 -- that holds rows of it, all columns that are published.
@@ -199,7 +252,8 @@ as $$
                 select jsonb_agg(jsonb_build_array(encode(convert_to(a.attname, pgtrickle_internal.log_encoding()), 'hex'),
                     a.atttypid::bigint) order by a.attnum)
                 from pg_attribute a where a.attrelid = t.id and a.attnum > 0 and not a.attisdropped
-                    and (a.attgenerated = '' or a.attgenerated = 's' and current_setting('server_version_num')::integer >= 180000)))
+                    and (a.attgenerated = '' or a.attgenerated = 's' and exists (
+                        select from pg_publication p where p.pubname = 'pgtrickle' and to_jsonb(p) ->> 'pubgencols' = 's'))))
             from pgtrickle_internal.tree_of(s.source_relid) t(id))
     from pgtrickle.pgt_sources s
     cross join lateral (
