@@ -69,3 +69,42 @@ def test_a_large_transaction_is_kept_aside_until_it_commits(
         " (select slot from pgtrickle.pgt_wal)"
     ).fetchone()
     assert row == (True,)
+
+
+@pytest.mark.every_postgres
+@pytest.mark.parametrize("is_rolled_back", [True, False])
+@pytest.mark.parametrize(
+    "alter", ["alter table orders add column more int", "alter table orders replica identity default"]
+)
+def test_a_definition_that_changes_within_a_large_transaction(
+    full_source: Source,
+    wal_table: WalTable,
+    connect: Connect,
+    admin: psycopg.Connection,
+    alter: str,
+    is_rolled_back: bool,
+) -> None:
+    """The server describes the table while the transaction runs, also in a part that is rolled back."""
+    admin.execute("alter system set logical_decoding_work_mem = '64kB'")
+    admin.execute("select pg_reload_conf()")
+    orders = full_source("orders(id int primary key, amount int)", rows=[(1, 10), (2, 20)])
+    total = wal_table(
+        "select amount, count(*) as n, sum(id) as ids from orders group by amount", refresh_mode="AUTO"
+    )
+    large = connect(APP)
+    with large.transaction():
+        large.execute("insert into orders select n, n % 5 from generate_series(10, 3000) n")
+        with large.transaction(force_rollback=is_rolled_back):
+            large.execute(alter)
+            large.execute("update orders set amount = 7 where id > 500")
+        large.execute("update orders set amount = 9 where id between 50 and 2500")
+        large.execute("delete from orders where id % 7 = 0")
+    large.commit()
+    orders.change("update orders set amount = 3 where id = 1", "delete from orders where id = 2")
+    total.refresh()
+    total.equals_its_query()
+    orders.change("alter table orders replica identity full")
+    total.refresh()
+    orders.change("update orders set amount = 4 where id < 100", "delete from orders where id = 12")
+    assert total.refresh().action is Action.DIFFERENTIAL
+    total.equals_its_query()
