@@ -47,9 +47,8 @@ class BufferRows:
         if not change.weight:
             self._markers.add((xid, source.id, source.buffer))
             return
-        line = b"%d\t%d" % (xid, change.weight)
-        for value in change.values:
-            line += b"\t\\N" if value is None else b"\t" + escape(value)
+        values = [b"\\N" if value is None else escape(value) for value in change.values]
+        line = b"\t".join((b"%d\t%d" % (xid, change.weight), *values))
         held = self._held.get(source)
         if held is None:
             held = self._held[source] = bytearray()

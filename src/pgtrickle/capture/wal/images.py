@@ -7,9 +7,9 @@ identity did not contain every column that is captured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from pgtrickle.capture.wal.pgoutput import Delete, Insert, Relation, Tuple, Unchanged, Update, Value
 
@@ -44,8 +44,7 @@ class CapturedSource:
         return self.since <= commit_lsn and (self.until is None or commit_lsn < self.until)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRow:
+class ChangeRow(NamedTuple):
     """A change of a source: the values of its captured columns, none for a marker."""
 
     source: CapturedSource
@@ -75,10 +74,13 @@ class Images:
             _reading(source, relation) for source in self.sources if relation.id in source.trees
         ]
 
-    def insert(self, change: Insert, commit_lsn: int) -> Iterator[ChangeRow]:
+    def insert(self, change: Insert, commit_lsn: int) -> Iterable[ChangeRow]:
         """The change rows of an inserted row."""
-        for reading in self._taking(change.relation, commit_lsn):
-            yield _row(reading, 1, change.new)
+        return [
+            _row(reading, 1, change.new)
+            for reading in self._readings.get(change.relation, ())
+            if reading.source.takes(commit_lsn)
+        ]
 
     def delete(self, change: Delete, commit_lsn: int) -> Iterator[ChangeRow]:
         """The change rows of a deleted row."""
@@ -121,13 +123,10 @@ def _reading(source: CapturedSource, relation: Relation) -> _Reading:
 def _row(reading: _Reading, weight: int, row: Tuple) -> ChangeRow:
     if reading.places is None:
         return ChangeRow(reading.source, MARKER)
-    values = tuple(row[place] for place in reading.places)
-    known = tuple(value for value in values if value is not Unchanged.TOAST)
-    return ChangeRow(reading.source, weight, known) if len(known) == len(values) else _marker(reading)
-
-
-def _marker(reading: _Reading) -> ChangeRow:
-    return ChangeRow(reading.source, MARKER)
+    values = [value for place in reading.places if (value := row[place]) is not Unchanged.TOAST]
+    if len(values) < len(reading.places):
+        return ChangeRow(reading.source, MARKER)
+    return ChangeRow(reading.source, weight, tuple(values))
 
 
 def _completed(new: Tuple, old: Tuple) -> Tuple:

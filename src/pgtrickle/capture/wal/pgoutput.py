@@ -1,15 +1,17 @@
 """Parses messages of `pgoutput`, the output plugin of logical replication, in version 2 of its protocol.
 
-Nothing here knows the catalog. Names and values stay bytes in the encoding of the connection: they are only
-compared and passed on. https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
+Messages of which there are many are tuples, which are made fastest. Nothing here knows the catalog. Names and
+values stay bytes in the encoding of the connection: they are only compared and passed on.
+https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from struct import Struct
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 
 class Unchanged(Enum):
@@ -22,8 +24,7 @@ Value: TypeAlias = bytes | Unchanged | None
 Tuple: TypeAlias = tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(NamedTuple):
     """A transaction begins; its messages come together, in the order of commits.
 
     `commit_time` counts microseconds since 2000. `xid` has 32 bits.
@@ -34,8 +35,7 @@ class Begin:
     xid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """The end of a transaction; `end_lsn` is the position after its commit record."""
 
     commit_lsn: int
@@ -59,16 +59,14 @@ class Relation:
     columns: tuple[RelationColumn, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Insert:
+class Insert(NamedTuple):
     """A row was inserted."""
 
     relation: int
     new: Tuple
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(NamedTuple):
     """A row was updated. `old` is the old row or its key; it is None if no column of the key changed."""
 
     relation: int
@@ -76,23 +74,20 @@ class Update:
     new: Tuple
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(NamedTuple):
     """A row was deleted. `old` is the row, or its key with nulls in all other columns."""
 
     relation: int
     old: Tuple
 
 
-@dataclass(frozen=True, slots=True)
-class Truncate:
+class Truncate(NamedTuple):
     """Relations were truncated."""
 
     relations: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """A message that `pg_logical_emit_message` has written."""
 
     prefix: bytes
@@ -147,29 +142,15 @@ class UnknownMessage(ValueError):
 
 def parse(data: bytes) -> Message | None:
     """Parse one message; None for messages that carry no change (types, origins)."""
-    match data[:1]:
-        case b"I":
-            return Insert(_id(data, 1), _tuple(data, 6)[0])
-        case b"U":
-            return _update(data)
-        case b"D":
-            return Delete(_id(data, 1), _tuple(data, 6)[0])
-        case b"B":
-            return Begin(*_BEGIN.unpack_from(data, 1))
-        case b"C":
-            _, commit_lsn, end_lsn, _ = _COMMIT.unpack_from(data, 1)
-            return Commit(commit_lsn, end_lsn)
-        case b"R":
-            return _relation(data)
-        case b"T":
-            count, _ = _TRUNCATE.unpack_from(data, 1)
-            return Truncate(tuple(_id(data, 6 + 4 * n) for n in range(count)))
-        case b"M":
-            prefix, rest = data[1 + _NOTE.size :].split(b"\0", 1)
-            return Note(prefix, rest[_ID.size :])
-        case b"Y" | b"O":
-            return None
-    raise UnknownMessage(f"pgoutput sent an unknown message {data[:1]!r}")
+    parser = _PARSERS.get(data[0])
+    if parser is None:
+        raise UnknownMessage(f"pgoutput sent an unknown message {data[:1]!r}")
+    return parser(data)
+
+
+def is_begin(data: bytes) -> bool:
+    """Whether a transaction begins that is sent as a whole."""
+    return data[0] == _BEGINS
 
 
 def parse_stream(data: bytes) -> StreamMessage | None:
@@ -202,12 +183,43 @@ def full_xid(xid: int, next_xid: int) -> int:
     return next_xid + (distance if distance < 1 << 31 else distance - (1 << 32))
 
 
+def _begin(data: bytes) -> Begin:
+    return Begin(*_BEGIN.unpack_from(data, 1))
+
+
+def _commit(data: bytes) -> Commit:
+    _, commit_lsn, end_lsn, _ = _COMMIT.unpack_from(data, 1)
+    return Commit(commit_lsn, end_lsn)
+
+
+def _insert(data: bytes) -> Insert:
+    return Insert(_id(data, 1), _tuple(data, 6)[0])
+
+
+def _delete(data: bytes) -> Delete:
+    return Delete(_id(data, 1), _tuple(data, 6)[0])
+
+
 def _update(data: bytes) -> Update:
     relation, old, place = _id(data, 1), None, 5
     if data[place : place + 1] in (b"K", b"O"):
         old, place = _tuple(data, place + 1)
     new, _ = _tuple(data, place + 1)
     return Update(relation, old, new)
+
+
+def _truncate(data: bytes) -> Truncate:
+    count, _ = _TRUNCATE.unpack_from(data, 1)
+    return Truncate(tuple(_id(data, 6 + 4 * n) for n in range(count)))
+
+
+def _note(data: bytes) -> Note:
+    prefix, rest = data[1 + _NOTE.size :].split(b"\0", 1)
+    return Note(prefix, rest[_ID.size :])
+
+
+def _nothing(data: bytes) -> None:
+    return None
 
 
 def _relation(data: bytes) -> Relation:
@@ -249,3 +261,18 @@ def _tuple(data: bytes, place: int) -> tuple[Tuple, int]:
 def _id(data: bytes, place: int) -> int:
     value: int = _ID.unpack_from(data, place)[0]
     return value
+
+
+_BEGINS: Final = ord("B")
+_PARSERS: Final[Mapping[int, Callable[[bytes], Message | None]]] = {
+    ord("I"): _insert,
+    ord("U"): _update,
+    ord("D"): _delete,
+    _BEGINS: _begin,
+    ord("C"): _commit,
+    ord("R"): _relation,
+    ord("T"): _truncate,
+    ord("M"): _note,
+    ord("Y"): _nothing,
+    ord("O"): _nothing,
+}

@@ -7,7 +7,7 @@ transactions are decoded again, and those before the stored position are skipped
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
@@ -116,7 +116,7 @@ def _decode(
     )
 
 
-def _changes(images: Images, message: Message, commit_lsn: int) -> Iterator[ChangeRow]:
+def _changes(images: Images, message: Message, commit_lsn: int) -> Iterable[ChangeRow]:
     match message:
         case Insert():
             return images.insert(message, commit_lsn)
@@ -126,7 +126,7 @@ def _changes(images: Images, message: Message, commit_lsn: int) -> Iterator[Chan
             return images.delete(message, commit_lsn)
         case Truncate(relations):
             return images.truncate(relations, commit_lsn)
-    return iter(())
+    return ()
 
 
 def _sources(connection: Connection) -> tuple[CapturedSource, ...]:

@@ -20,6 +20,7 @@ from pgtrickle.capture.wal.pgoutput import (
     StreamCommit,
     StreamStart,
     Update,
+    is_begin,
     parse,
     parse_stream,
     without_part,
@@ -37,6 +38,7 @@ GRACE_SECONDS: Final = 0.005
 """How long to wait for more after the server has said that it is not at the end."""
 SILENCE_SECONDS: Final = 60.0
 """How long the server may pause in the middle of a transaction."""
+_ROWS: Final = (Insert, Update, Delete)
 
 
 class StreamReader:
@@ -97,7 +99,7 @@ class StreamReader:
                 if isinstance(message, Relation):
                     self._relations[message.id] = message
                     described.add(message.id)
-                elif isinstance(message, Insert | Update | Delete) and message.relation not in described:
+                elif isinstance(message, _ROWS) and message.relation not in described:
                     described.add(message.relation)
                     if message.relation in self._relations:
                         yield self._relations[message.relation]
@@ -139,6 +141,10 @@ class StreamReader:
 
     def _transaction(self, data: bytes) -> tuple[Begin | None, Iterator[Message | None]]:
         """The transaction that a message begins or commits; none if it is a part of one in progress."""
+        if is_begin(data):
+            message = parse(data)
+            assert isinstance(message, Begin)
+            return message, self._rest()
         streamed = parse_stream(data)
         if isinstance(streamed, StreamCommit):
             return streamed.begin, self._take(streamed)
@@ -146,11 +152,9 @@ class StreamReader:
             self._keep_aside(streamed.xid)
         elif isinstance(streamed, StreamAbort):
             self._spool.abort(streamed.xid, streamed.part)
-        else:
-            message = parse(data)
-            if isinstance(message, Begin):
-                return message, self._rest()
+        elif streamed is None:
             # outside of transactions, there are only notes that belong to none
+            parse(data)
         return None, iter(())
 
     def _rest(self) -> Iterator[Message | None]:
@@ -189,8 +193,10 @@ class StreamReader:
         if self._next is not None:
             found, self._next = self._next, None
             return found
-        until = time.monotonic() + seconds
         try:
+            if (found := self._replication.receive()) is not None:
+                return found
+            until = time.monotonic() + seconds
             while (found := self._replication.receive()) is None:
                 left = until - time.monotonic()
                 if left <= 0 or not self._replication.wait(left):
