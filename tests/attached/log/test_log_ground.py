@@ -236,6 +236,34 @@ def test_generated_columns_need_a_log_that_has_them(attached, app, pg_version):
         assert rows == [(1, 2), (2, 4), (3, 6)]
 
 
+@pytest.mark.on_postgres(18)
+def test_a_table_is_not_published_if_its_updates_would_be_refused(attached, app):
+    """Its replica identity contains a column that is never in the log."""
+    attached.app.execute(
+        "create table mine (id int primary key, v int, twice int generated always as (v * 2) virtual);"
+        f" alter table mine replica identity full; grant select on mine to {READER}"
+    )
+    attached.admin.execute(
+        f"grant create on database {attached.database.name} to {READER}; grant app to {READER}"
+    )
+    try:
+        attached.local.execute("select pgtrickle.declare_source('crm', 'public', 'mine')")
+        attached.follow()
+        row = attached.local.execute("select last_error from pgtrickle.attached_tables").fetchone()
+        assert "the replica identity of public.mine contains the generated column twice" in row[0]
+        attached.app.execute("insert into mine values (1, 1); update mine set v = 2")
+        # without it, the key is enough
+        attached.app.execute("alter table mine replica identity default")
+        attached.declare("mine")
+        app.execute("select pgtrickle.create_stream_table('copied', 'select id, v from crm.public.mine')")
+        refresh_by_name(attached.engine, "copied")
+        attached.app.execute("update mine set v = 3")
+        assert refresh_by_name(attached.engine, "copied").action is Action.DIFFERENTIAL
+        attached.check("copied", "select id, v from crm.public.mine", "mine")
+    finally:
+        attached.admin.execute(f"revoke app from {READER}")
+
+
 def test_a_role_that_may_publish_does_it_itself(attached, app):
     attached.app.execute(f"create table mine (id int primary key, v text); grant select on mine to {READER}")
     attached.admin.execute(

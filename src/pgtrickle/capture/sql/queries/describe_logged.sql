@@ -147,6 +147,14 @@ left join lateral (
         from parts q where q.root = w.oid and q.relkind = 'r' and not p.identity <@ q.identity
         having count(*) > 0
         union all
+        -- the same goes for a replica identity that contains what is not published
+        (select 5, format('the replica identity of %%s contains the generated column %%I, which is not in the log', q.full_name, a.attname),
+            case a.attgenerated when 's' then format('alter publication %%I set (publish_generated_columns = stored)', %(publication)s::text) end
+        from parts q join pg_attribute a on a.attrelid = q.oid and a.attnum > 0 and not a.attisdropped and a.attname = any (q.identity)
+        where q.root = w.oid and q.relkind = 'r' and not u.is_published and current_setting('server_version_num')::integer >= 180000
+            and (a.attgenerated = 'v' or a.attgenerated = 's' and exists (select from publication l where l.generated <> 's'))
+        order by q.full_name, a.attnum limit 1)
+        union all
         select 5, format('it is published as a part of %%s', g.relid::regclass), null
         from publication l, pg_get_publication_tables(l.pubname::text) g
         where not u.is_published and g.relid in (select a.id from above a where a.leaf = w.oid)
