@@ -90,3 +90,24 @@ def test_all_slots_are_taken(full_source: Source, app: psycopg.Connection, admin
     assert message is not None
     assert message.endswith("all 20 replication slots of the server are taken")
     assert hint == "Raise max_replication_slots, or drop a slot that nobody uses."
+
+
+def test_explain_says_how_each_source_is_captured_and_why(
+    source: Source, app: psycopg.Connection, engine: Engine
+) -> None:
+    source("orders(id int primary key, amount int)")
+
+    def capture() -> str:
+        row = app.execute(
+            "select value from pgtrickle.explain_st('totals') where property = 'capture'"
+        ).fetchone()
+        assert row is not None
+        return str(row[0])
+
+    app.execute(CREATE, ("auto",))
+    hand_over(engine)
+    assert capture().startswith("public.orders by trigger")
+    assert "replica identity full" in capture()
+    app.execute("alter table orders replica identity full")
+    assert hand_over(engine) == [None]
+    assert capture().startswith("public.orders by wal")
