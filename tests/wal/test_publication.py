@@ -53,9 +53,7 @@ def test_a_publication_that_was_altered_for_a_moment(
 def test_a_published_schema_that_was_taken_away_for_a_moment(
     full_source: Source, wal_table: WalTable, admin: psycopg.Connection
 ) -> None:
-    admin.execute(
-        "create publication pgtrickle for tables in schema public with (publish_generated_columns = stored)"
-    )
+    admin.execute("create publication pgtrickle for tables in schema public")
     orders = full_source("orders(id int primary key, amount int)", rows=[(1, 1), (2, 2)])
     table = wal_table("select id, amount from orders")
     orders.change("update orders set amount = 5 where id = 1")
@@ -95,7 +93,7 @@ def test_a_partition_that_left_the_log_for_a_moment(
     partitioned: SourceTable, wal_table: WalTable, admin: psycopg.Connection
 ) -> None:
     """An administrator has published the table only, so its partitions can be made unlogged."""
-    admin.execute("create publication pgtrickle for all tables with (publish_generated_columns = stored)")
+    admin.execute("create publication pgtrickle for all tables")
     table = wal_table("select id, amount from orders")
     partitioned.change("alter table orders_1 set unlogged")
     partitioned.change("insert into orders values (2, 2)")
