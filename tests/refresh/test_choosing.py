@@ -91,7 +91,7 @@ def test_what_was_chosen_and_why_is_in_the_history(orders, stream_table, settled
         "select action, reason, strategy, change_row_count from pgtrickle.pgt_refresh_history"
         " order by refresh_id desc limit 1"
     ).fetchone()
-    assert latest == ("FULL", outcome.reason, "recompute", 600)
+    assert latest == ("FULL", outcome.reason, "with_state", 600)
 
 
 def test_differential_means_differential(orders, stream_table, settled, history):

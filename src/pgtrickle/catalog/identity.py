@@ -38,6 +38,7 @@ MIGRATIONS: Final = (
     "0029_wal_reader.sql",
     "0030_attached_wal.sql",
     "0031_auxiliaries.sql",
+    "0032_state_behind.sql",
 )
 """In order; a database stores how many it has. Never edit a migration that was released."""
 

@@ -38,6 +38,8 @@ class Refreshed:
     strategy: str | None = None
     milliseconds: float = 0.0
     times: PhaseTimes | None = None
+    state_is_behind: bool | None = None
+    """Whether the state is older than the rows from now on; None leaves it as it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ def commit_refreshes(
             "read_ms": [r.times.read_ms if r.times else None for r in done],
             "compute_ms": [r.times.compute_ms if r.times else None for r in done],
             "apply_ms": [r.times.apply_ms if r.times else None for r in done],
+            "states_behind": [r.state_is_behind for r in done],
         },
     )
 

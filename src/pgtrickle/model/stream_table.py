@@ -103,6 +103,8 @@ class StreamTable:
     is_append_only: bool = False
     auxiliary: AuxiliaryUse = AuxiliaryUse.AUTO
     """Whether inner results of its query are kept."""
+    state_is_behind: bool = False
+    """Whether its rows are newer than the state beside them, so that a change cannot be followed."""
     feed: ChangeFeed | None = None
 
 

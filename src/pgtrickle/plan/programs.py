@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pgtrickle.model.source import Source
 from pgtrickle.model.stream_table import RelationId
-from pgtrickle.plan.program import Program
+from pgtrickle.plan.program import Program, RowsTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,11 @@ class QueryPrograms(ABC):
     @abstractmethod
     def asks_on_apply(self) -> bool:
         """Whether applying a change may read the sources: then it happens in the snapshot of the reads."""
+
+    @property
+    def has_state(self) -> bool:
+        """Whether anything is kept beside the rows of the stream table."""
+        return bool(self.auxiliaries) or not isinstance(self.recomputation().target, RowsTarget)
 
     @abstractmethod
     def program(self, changed: frozenset[RelationId]) -> Program | None:

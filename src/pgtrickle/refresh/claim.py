@@ -15,7 +15,7 @@ from pgtrickle.catalog.claims import claim_all
 from pgtrickle.catalog.identity import Installation
 from pgtrickle.changes.source_window import buffers
 from pgtrickle.model.errors import Busy
-from pgtrickle.model.stream_table import StreamTable, StreamTableId
+from pgtrickle.model.stream_table import RefreshMode, StreamTable, StreamTableId
 from pgtrickle.postgres.connection import Connection, DatabaseError
 from pgtrickle.refresh.compilation import CompiledTable
 from pgtrickle.refresh.decide.cost_model import Choice
@@ -64,12 +64,17 @@ class Claim:
     waited_ms: float = 0.0
 
 
-def can_go_alone(members: Sequence[CompiledTable]) -> bool:
-    """Whether Spark's tasks can share the snapshot: one table, that reads only tables which others write."""
+def can_go_alone(engine: Engine, members: Sequence[CompiledTable]) -> bool:
+    """Whether Spark's tasks can share the snapshot: one table, that reads only tables which others write.
+
+    If PostgreSQL will probably evaluate the query, it does that on the connection that writes.
+    """
     if len(members) != 1:
         return False
-    found = members[0].compilation
+    found, table = members[0].compilation, members[0].table
     if found.compiled is None or found.compiled.auxiliaries:
+        return False
+    if table.mode is RefreshMode.AUTO and (table.state_is_behind or engine.costs.was_full(table.id)):
         return False
     return not found.upstream and not found.compiled.asks_on_apply
 

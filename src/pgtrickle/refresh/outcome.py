@@ -134,6 +134,7 @@ def completed_step(
         times=times,
         change_rows=step.change_rows,
         strategy=step.strategy.value if step.strategy else None,
+        state_is_behind=step.leaves_state_behind,
     )
     outcome = RefreshOutcome(
         step.table.name,

@@ -145,9 +145,8 @@ def _refresh_once(
         engine.tracer.span("refresh", tables=names, initiated_by=request.initiated_by) as span,
         engine.pool.connections(FOR_REFRESH) as connections,
     ):
-        is_alone = (
-            not failures and can_go_alone(members) and not _loads_in_place(engine, connections, members)
-        )
+        is_alone = not failures and can_go_alone(engine, members)
+        is_alone = is_alone and not _loads_in_place(engine, connections, members)
         with engine.tracer.span("claim"):
             claim = (claim_alone if is_alone else claim_together)(engine, connections, members, request)
         try:

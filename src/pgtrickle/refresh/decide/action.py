@@ -10,9 +10,11 @@ from pgtrickle.model.stream_table import Action, RefreshMode, StreamTable
 from pgtrickle.plan.program import Program
 from pgtrickle.refresh.compilation import Compilation, CompiledTable
 from pgtrickle.refresh.decide.cost_model import (
+    FOLLOW,
     Choice,
     CostLimits,
     Estimate,
+    Experience,
     RefreshSample,
     Strategy,
     choice,
@@ -37,6 +39,8 @@ class Step:
     """After how many milliseconds it is stopped, and the other strategy used instead; None never."""
     other_ms: float | None = None
     """What that is expected to take."""
+    computes_state: bool = True
+    """Whether a full refresh also computes the state, so that the next change can be followed."""
 
     @property
     def program(self) -> Program | None:
@@ -62,9 +66,18 @@ class Step:
             case Action.DIFFERENTIAL:
                 return Strategy.DELTA
             case Action.FULL:
-                return Strategy.RECOMPUTE
+                return Strategy.WITH_STATE if self.computes_state else Strategy.RECOMPUTE
             case _:
                 return Strategy.LOAD
+
+    @property
+    def leaves_state_behind(self) -> bool | None:
+        """Whether the state is older than the rows afterwards; None if that stays as it was."""
+        if self.strategy is None:
+            return None
+        if self.compilation.compiled is None:
+            return True
+        return self.strategy is Strategy.RECOMPUTE and self.compilation.compiled.has_state
 
     @property
     def changed(self) -> str:
@@ -94,11 +107,13 @@ def plan_step(
     started = datetime.now(UTC)
     action, reason = required_action(member, windows)
     step = Step(member.table, member.compilation, windows, action, reason, started)
-    if action is not Action.DIFFERENTIAL or member.table.mode is not RefreshMode.AUTO:
+    if action is not Action.DIFFERENTIAL:
         return step
-    if outpaced is not None:
-        return _with_opinion(step, outpaced)
-    return _cheaper_step(engine, session, step)
+    if member.table.mode is RefreshMode.AUTO:
+        chosen = outpaced or _cheaper(engine, session, step)
+        known = engine.costs.of(session.write, member.table.id)
+        step = _with_opinion(step, chosen, keeps_state=_keeps_state(session, member.table, known))
+    return _with_state_first(step)
 
 
 def required_action(member: CompiledTable, windows: list[SourceWindow]) -> tuple[Action, str]:
@@ -124,14 +139,11 @@ def required_action(member: CompiledTable, windows: list[SourceWindow]) -> tuple
     return Action.DIFFERENTIAL, f"{rows:,} change {'row' if rows == 1 else 'rows'}{moved}"
 
 
-def _cheaper_step(engine: Engine, session: Session, step: Step) -> Step:
-    """The step, or a full refresh if that is cheaper; the reason says what the cost model expects.
-
-    Only AUTO leaves a choice. A full refresh computes the state of the table too, so that it stays right.
-    """
+def _cheaper(engine: Engine, session: Session, step: Step) -> Choice:
+    """What the cost model expects to be cheaper. Only AUTO leaves a choice."""
     program = step.program
     if program is None:
-        return step
+        return FOLLOW
     costs, table, rows, changed = engine.costs, step.table.id, step.change_rows, step.changed
     now, limits = session.taken_at.timestamp(), costs.limits
     known = costs.of(session.write, table)
@@ -141,8 +153,25 @@ def _cheaper_step(engine: Engine, session: Session, step: Step) -> Step:
         if not is_kept:
             costs.keep_estimate(table, changed, rows, now, _estimate(session, step, program, limits))
             _, estimated = costs.estimate(table, changed, rows, now)
-    chosen = choice(known, changed, rows, estimated, now, limits, is_cold=costs.is_cold(table, changed))
-    return _with_opinion(step, chosen)
+    return choice(known, changed, rows, estimated, now, limits, is_cold=costs.is_cold(table, changed))
+
+
+def _keeps_state(session: Session, table: StreamTable, known: Experience) -> bool:
+    """Whether a full refresh that AUTO has chosen computes the state too.
+
+    It does after a differential refresh, since the next window may be followed again. Where several in a row
+    are full, nobody needs the state. A snapshot that tasks can share is not the one of the connection that
+    writes, so there the rows come through the driver, and the state with them.
+    """
+    return session.can_share or not (table.state_is_behind or known.was_full)
+
+
+def _with_state_first(step: Step) -> Step:
+    """The step; if it would follow a change with a state that is behind, a full refresh that computes it."""
+    if not step.table.state_is_behind or step.action is not Action.DIFFERENTIAL:
+        return step
+    reason = f"{step.reason}; full this time, to compute the state for the next differential refresh"
+    return replace(step, action=Action.FULL, reason=reason, stop_ms=None, computes_state=True)
 
 
 def _estimate(session: Session, step: Step, program: Program, limits: CostLimits) -> Estimate | None:
@@ -165,10 +194,15 @@ def _estimate(session: Session, step: Step, program: Program, limits: CostLimits
     return found
 
 
-def _with_opinion(step: Step, chosen: Choice) -> Step:
-    reason = f"{step.reason}; {chosen.reason}" if chosen.reason else step.reason
-    action = Action.FULL if chosen.is_full else step.action
-    return replace(step, action=action, reason=reason, stop_ms=chosen.stop_ms, other_ms=chosen.other_ms)
+def _with_opinion(step: Step, chosen: Choice, *, keeps_state: bool) -> Step:
+    return replace(
+        step,
+        action=Action.FULL if chosen.is_full else step.action,
+        reason=f"{step.reason}; {chosen.reason}" if chosen.reason else step.reason,
+        stop_ms=chosen.stop_ms,
+        other_ms=chosen.other_ms,
+        computes_state=keeps_state,
+    )
 
 
 def note_stopped(engine: Engine, step: Step, milliseconds: float, at: datetime) -> Choice:

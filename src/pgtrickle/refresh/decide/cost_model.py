@@ -43,14 +43,20 @@ TRY_AGAIN_AFTER: Final = 10
 STALE_SECONDS: Final = 600.0
 """A differential sample older than this is measured again, if that costs at most a hundredth of the time."""
 STALE_COST: Final = 100.0
+WITHOUT_STATE: Final = 0.75
+"""The share of a full refresh that is left if the state is not computed, until that was measured."""
 
 
 class Strategy(Enum):
-    """How rows are computed: from the change, from all rows by Spark, or from all rows by PostgreSQL."""
+    """How rows are computed: from the change, from all rows by Spark, or from all rows by PostgreSQL.
+
+    PostgreSQL evaluates the query alone, or computes the state beside the rows as well.
+    """
 
     DELTA = "delta"
     LOAD = "load"
     RECOMPUTE = "recompute"
+    WITH_STATE = "with_state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,18 @@ class Experience:
     bands: Mapping[BandKey, Band] = field(default_factory=dict)
     fulls: tuple[RefreshSample, ...] = ()
     since_full: int = 0
+    with_state: tuple[RefreshSample, ...] = ()
+    """The full refreshes that computed the state too; `fulls` did not."""
+
+    @property
+    def full_count(self) -> int:
+        """How many full refreshes the time of the next one is predicted from."""
+        return len(self.fulls) or len(self.with_state)
+
+    @property
+    def was_full(self) -> bool:
+        """Whether the last refresh was full."""
+        return self.full_count > 0 and self.since_full == 0
 
     def after(self, sample: RefreshSample) -> Experience:
         """The experience with one more refresh."""
@@ -116,16 +134,24 @@ class Experience:
         band = self.bands.get(key, Band())
         match sample.strategy:
             case Strategy.LOAD:
-                return Experience(fulls=self.fulls) if sample.is_new_start else self
-            case Strategy.RECOMPUTE:
-                skipped = replace(band, since_delta=band.since_delta + 1)
-                return Experience({**self.bands, key: skipped}, (*self.fulls, sample)[-RECENT_FULL:])
+                if not sample.is_new_start:
+                    return self
+                return Experience(fulls=self.fulls, since_full=self.since_full, with_state=self.with_state)
+            case Strategy.RECOMPUTE | Strategy.WITH_STATE:
+                bands = {**self.bands, key: replace(band, since_delta=band.since_delta + 1)}
+                if sample.strategy is Strategy.RECOMPUTE:
+                    fulls = (*self.fulls, sample)[-RECENT_FULL:]
+                    return replace(self, bands=bands, fulls=fulls, since_full=0)
+                with_state = (*self.with_state, sample)[-RECENT_FULL:]
+                return replace(self, bands=bands, with_state=with_state, since_full=0)
             case Strategy.DELTA:
-                is_refuted = band.since_delta > 0 and self.fulls and sample.milliseconds < full_time(self)
+                is_refuted = (
+                    band.since_delta > 0 and self.full_count and sample.milliseconds < full_time(self)
+                )
                 # after a while of full refreshes, a fast one says that the slow ones are out of date
                 kept = () if is_refuted else band.deltas
                 followed = Band((*kept, sample)[-RECENT:])
-                return Experience({**self.bands, key: followed}, self.fulls, self.since_full + 1)
+                return replace(self, bands={**self.bands, key: followed}, since_full=self.since_full + 1)
 
     def band(self, changed: str, rows: int) -> Band:
         """The windows of this kind; those of the history are not told apart by what had changed."""
@@ -179,7 +205,7 @@ def is_settled(known: Experience, changed: str, rows: int, limits: CostLimits) -
     deltas = known.band(changed, rows).deltas
     if not deltas:
         return False
-    return bool(known.fulls) or _middle(deltas) < limits.worth_milliseconds
+    return known.full_count > 0 or _middle(deltas) < limits.worth_milliseconds
 
 
 def choice(
@@ -202,14 +228,14 @@ def choice(
         return FOLLOW
     if estimate is not None and not estimate.is_worth_it:
         return FOLLOW
-    if estimate is None and (measured is None or not known.fulls):
+    if estimate is None and (measured is None or not known.full_count):
         return FOLLOW
-    full = full_time(known) if known.fulls else estimate.full_ms if estimate is not None else 0.0
+    full = full_time(known) if known.full_count else estimate.full_ms if estimate is not None else 0.0
     stop = STOP * full + (COLD_MILLISECONDS if is_cold else STOP_MILLISECONDS)
     if measured is None:
         assert estimate is not None
         return _by_estimate(known, changed, rows, estimate, full, stop, is_cold=is_cold)
-    if not known.fulls:
+    if not known.full_count:
         return _first_full(measured, full, stop)
     return _by_measurement(known, band, measured, full, stop, now)
 
@@ -230,12 +256,12 @@ def _by_estimate(
     if near is not None:
         expected = near.milliseconds * estimate.scaled(rows, near.rows)
     tried = known.band(changed, rows).since_delta
-    how = f"measured {_times(len(known.fulls))}" if known.fulls else "by the planner's estimate"
+    how = f"measured {_times(known.full_count)}" if known.full_count else "by the planner's estimate"
     told = f"differential about {_ms(expected)}, full {_ms(full)} ({how})"
     # a full refresh was measured, and what is cheaper cannot be told without following such a window once
-    if known.fulls and 0 < tried <= 2 and expected < DOUBT * full:
+    if known.full_count and 0 < tried <= 2 and expected < DOUBT * full:
         return Choice(False, f"differential tried, expected: {told}", stop, full)
-    if known.fulls and tried >= TRY_AGAIN_AFTER:
+    if known.full_count and tried >= TRY_AGAIN_AFTER:
         return Choice(False, f"differential tried after {tried} full refreshes of such windows", stop, full)
     first = expected + (COLD_EXTRA if is_cold and near is None else 0.0)
     if first > ADVANTAGE * full:
@@ -280,8 +306,8 @@ def _full_try(reason: str, measured: float) -> Choice:
 
 
 def full_time(known: Experience) -> float:
-    """The milliseconds of a full refresh; at least one must have been measured."""
-    return _middle(known.fulls)
+    """The milliseconds of a full refresh without its state; at least one must have been measured."""
+    return _middle(known.fulls) if known.fulls else WITHOUT_STATE * _middle(known.with_state)
 
 
 def delta_time(known: Experience, changed: str, rows: int) -> float | None:
@@ -292,11 +318,14 @@ def delta_time(known: Experience, changed: str, rows: int) -> float | None:
 
 def cost_lines(known: Experience) -> list[str]:
     """What was measured, for explain; nothing if there is nothing to compare."""
-    if not known.fulls and not known.bands:
+    if not known.full_count and not known.bands:
         return []
     lines = []
     if known.fulls:
-        lines.append(f"  full: {_ms(full_time(known))} (measured {_times(len(known.fulls))})")
+        lines.append(f"  full: {_ms(_middle(known.fulls))} (measured {_times(len(known.fulls))})")
+    if known.with_state:
+        took = f"{_ms(_middle(known.with_state))} (measured {_times(len(known.with_state))})"
+        lines.append(f"  full, with the state beside it: {took}")
     sizes: dict[int, list[RefreshSample]] = {}
     for (_, size), band in known.bands.items():
         sizes.setdefault(size, []).extend(band.deltas)

@@ -63,6 +63,11 @@ class Costs:
             self._known.put(table, known)
         return known
 
+    def was_full(self, table: StreamTableId) -> bool:
+        """Whether the last refresh of a table that this process knows was full."""
+        known = self._known.peek(table)
+        return known is not None and known.was_full
+
     def add(self, table: StreamTableId, sample: RefreshSample) -> None:
         """Add a refresh. A table that is not known yet gets it from the history later."""
         if self._is_first_run(table, sample):
@@ -89,7 +94,7 @@ class Costs:
         if found is None:
             return True, None
         with self._lock:
-            full, delta = self._correction(Strategy.RECOMPUTE), self._correction(Strategy.DELTA)
+            full, delta = self._correction(Strategy.WITH_STATE), self._correction(Strategy.DELTA)
         return True, Estimate(
             found.full_ms * full, found.delta_ms * delta, found.fixed_ms * delta, found.is_worth_it
         )

@@ -56,6 +56,9 @@ def _carry_out(engine: Engine, session: Session, step: Step) -> Effect:
     if compilation.compiled is None:
         engine.timeouts.note("evaluating the query in PostgreSQL")
         return recompute(session, table, compilation)
+    if step.action is Action.FULL and not step.computes_state:
+        engine.timeouts.note("evaluating the query in PostgreSQL")
+        return recompute(session, table, compilation)
     if step.action is Action.FULL:
         return _recompute_with_state(engine, session, step)
     if step.action is not Action.DIFFERENTIAL:
@@ -108,9 +111,13 @@ def _recompute_with_state(
     table, compiled = step.table, step.compilation.compiled
     assert compiled is not None
     engine.timeouts.note("evaluating the query in PostgreSQL")
+    program = compiled.recomputation()
+    if table.state_is_behind:
+        # a table that was never followed has no state yet
+        create_storage(session.write, table.id, program.target)
     try:
         recompute_auxiliaries(engine, session, table, compiled.auxiliaries)
-        with open_run(engine, session, table, compiled.recomputation()) as run:
+        with open_run(engine, session, table, program) as run:
             return compute(run)
     except TooMuch:
         load_auxiliaries(engine, session, table, compiled.auxiliaries, is_large=True)
@@ -128,7 +135,8 @@ def recompute(session: Session, table: StreamTable, compilation: Compilation) ->
     with session.phases.measure(Phase.COMPUTE), evaluating_query(session.write, table.settings):
         session.write.execute(sql.SQL("insert into {} {}").format(target, query))
     recording = open_recording(session, table)
-    stored = stored_table(table.name, table.match_columns, columns, None, recording)
+    key = compilation.compiled.recomputation().target.key if compilation.compiled else None
+    stored = stored_table(table.name, table.match_columns, columns, key, recording)
     with session.phases.measure(Phase.APPLY):
         applied = replace_from_query_staging(session.write, stored, staging)
         session.write.execute(sql.SQL("truncate {}").format(target))

@@ -8,15 +8,16 @@ with refreshed as materialized (
         %(frontiers)s::pg_snapshot[], %(upstreams)s::pg_snapshot[], %(rows_inserted)s::bigint[],
         %(rows_deleted)s::bigint[], %(delta_rows)s::bigint[], %(reasons)s::text[], %(initiators)s::text[],
         %(change_rows)s::bigint[], %(strategies)s::text[], %(read_ms)s::double precision[],
-        %(compute_ms)s::double precision[], %(apply_ms)s::double precision[])
+        %(compute_ms)s::double precision[], %(apply_ms)s::double precision[], %(states_behind)s::boolean[])
         with ordinality as r(id, action, started_at, milliseconds, data_timestamp, frontier, upstream,
             rows_inserted, rows_deleted, delta_rows, reason, initiated_by, change_rows, strategy, read_ms,
-            compute_ms, apply_ms, position)
+            compute_ms, apply_ms, state_is_behind, position)
 ), done as (
     update pgtrickle.pgt_stream_tables s set
         status = 'ACTIVE', is_populated = true, frontier = r.frontier, upstream_frontier = r.upstream,
         data_timestamp = r.data_timestamp, last_refresh_at = r.ended_at, consecutive_errors = 0,
         last_error = null, retry_at = null, needs_reinit = false, reinit_reason = null,
+        state_is_behind = coalesce(r.state_is_behind, s.state_is_behind),
         -- durations of refreshes without changes, and of full loads, do not predict the next one
         recent_ms = case when r.action in ('DIFFERENTIAL', 'FULL')
             then (array_prepend(r.milliseconds, s.recent_ms))[:5] else s.recent_ms end

@@ -13,7 +13,7 @@ select s.pgt_id as id, s.pgt_relid::bigint as relation, coalesce(n.nspname, s.pg
     case when exists (select from pgtrickle.pgt_waiting)
         then pgtrickle_internal.waits_for_triggers(s.pgt_id) end as waits_for,
     s.ground_generation, s.ground_error, s.refresh_timeout, s.on_divergence = 'repair' as repairs_itself,
-    s.append_only as is_append_only, s.auxiliary_results as auxiliary,
+    s.append_only as is_append_only, s.auxiliary_results as auxiliary, s.state_is_behind,
     case when s.keep_changes is not null then (
         select jsonb_build_object('most_rows', k.most_rows, 'reset_reason', f.reset_reason,
             'columns', array(select a.attname from pg_attribute a
