@@ -39,6 +39,9 @@ _NATIVE: Mapping[SparkType, str] = {
 }
 
 
+_INTEGERS: frozenset[SparkType] = frozenset({SMALLINT, INT, BIGINT})
+
+
 def trusted_sql(text: str) -> sql.SQL:
     """SQL that our compiler wrote from quoted names."""
     return sql.SQL(cast(Any, text))
@@ -241,6 +244,9 @@ def _one_of(column: sql.Composable, pg_type: str, values: list[Any]) -> sql.Comp
 def _array(key: Field, values: list[Any]) -> sql.Composable:
     """The keys as an array of the type of the column, as a constant if possible."""
     carrier = key.carrier
+    if carrier.carry == "({})" and carrier.form in _INTEGERS:
+        # thousands of keys occur several times in a statement, and psycopg writes each of them by itself
+        return trusted_sql(f"'{{{','.join(map(str, values))}}}'::bigint[]")
     if carrier.carry == "({})":
         return sql.SQL("{}::{}[]").format(sql.Literal(values), trusted_sql(_NATIVE[carrier.form]))
     if isinstance(carrier.form, DecimalType):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from pgtrickle.changes.answers import answer_query, is_empty_answer
 from pgtrickle.changes.kept_rows import Ask, can_be_kept, matching_rows
 from pgtrickle.changes.keys import ALWAYS, NEVER, LookupKeys, any_of, trusted_sql
+from pgtrickle.changes.known_rows import known_rows
 from pgtrickle.changes.memory import Holding, cost
 from pgtrickle.changes.relations import (
     Ends,
@@ -53,11 +55,24 @@ def read_all(
     """
     found = {} if onto is None else onto
     tables = {**given, **shared}
+    asked = _Asked()
     for read in reads:
         if read.name not in shared:
-            tables[read.name] = read_one(read, connection, ends, LookupKeys(tables), holding, whole)
+            tables[read.name] = read_one(read, connection, ends, LookupKeys(tables), holding, whole, asked)
+        asked.reads.append(read)
         found[read.name] = tables[read.name]
     return found
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What was asked in one snapshot: the reads, and the rows of each query, by its text and types.
+
+    A query that names a table several times often reads the same rows of it for each of them.
+    """
+
+    reads: list[Read] = field(default_factory=list)
+    answers: dict[tuple[str, tuple[pa.DataType, ...]], pa.Table] = field(default_factory=dict)
 
 
 def fields_of(read: Read) -> tuple[Field, ...]:
@@ -78,6 +93,7 @@ def read_one(
     keys: LookupKeys | None,
     holding: Holding,
     whole: Whole | None = None,
+    asked: _Asked | None = None,
 ) -> pa.Table:
     """Read the rows of one read into the driver; without keys, all of them."""
     if keys is None:
@@ -88,7 +104,32 @@ def read_one(
         rows = whole(read, partial(_read_first, connection, ends))
         if rows is not None:
             return matching_rows(rows, read, keys.tables)
-    return _read_held(read, connection, read_query(read, ends, keys), holding)
+    known = known_rows(read, asked.reads, keys) if asked is not None else None
+    if known is None:
+        return _read_once(read, connection, ends, keys, holding, asked)
+    holding.add(known.rows)
+    if known.others is None:
+        return known.rows
+    return known.with_others(_read_once(known.others, connection, ends, known.keys, holding, asked))
+
+
+def _read_once(
+    read: Read, connection: Connection, ends: Ends, keys: LookupKeys, holding: Holding, asked: _Asked | None
+) -> pa.Table:
+    """Ask PostgreSQL, unless the same was asked before in this snapshot."""
+    if asked is None or read.kind is ReadKind.ANSWER:
+        return _read_held(read, connection, read_query(read, ends, keys), holding)
+    text = read_query(_unnamed(read), ends, keys).as_string(connection)
+    schema = arrow_schema(fields_of(read), has_weight=has_weight(read))
+    answer = text, tuple(schema.types)
+    if answer not in asked.answers:
+        asked.answers[answer] = _read_held(read, connection, trusted_sql(text), holding)
+    return asked.answers[answer].rename_columns(schema.names)
+
+
+def _unnamed(read: Read) -> Read:
+    """The read with numbers for names, so that equal queries have the same text; COPY does not send names."""
+    return replace(read, fields=tuple(replace(f, name=f"f{n}") for n, f in enumerate(read.fields)))
 
 
 def _read_first(connection: Connection, ends: Ends, read: Read, limit: int, most: int) -> pa.Table | None:
