@@ -36,6 +36,7 @@ from pgtrickle.refresh.compilation import CompiledTable
 from pgtrickle.refresh.decide.sizes import loads_in_postgres
 from pgtrickle.refresh.divergence import note_divergence, repairable_failures
 from pgtrickle.refresh.engine import Engine
+from pgtrickle.refresh.execute.plan_ahead import plan_ahead
 from pgtrickle.refresh.faults import Altered, StateLost, Unfollowable, check_ground
 from pgtrickle.refresh.outcome import Failure, Result, failure_of, has_moved, name_of, note_results
 from pgtrickle.refresh.prepare import prepare_all
@@ -139,7 +140,7 @@ def _refresh_once(
     """Claim the tables, take the snapshot, refresh wave by wave, commit."""
     if not members:
         return []
-    is_stopped = False
+    is_stopped, is_committed = False, False
     names = tuple(str(member.table.name) for member in members)
     with (
         engine.tracer.span("refresh", tables=names, initiated_by=request.initiated_by) as span,
@@ -167,7 +168,10 @@ def _refresh_once(
         else:
             results = _commit(engine, claim, results)
             note_results(span, results)
-            return results
+            is_committed = True
+    if is_committed:
+        plan_ahead(engine, claim.members, results)
+        return results
     if is_stopped:
         return _refresh_once(engine, request, members, failures)
     # PostgreSQL evaluates the query in another transaction, which no longer goes alone

@@ -20,6 +20,7 @@ from pgtrickle.refresh.decide.cost_model import (
     choice,
     is_settled,
 )
+from pgtrickle.refresh.decide.costs import kind_of_change
 from pgtrickle.refresh.decide.estimates import estimate
 from pgtrickle.refresh.engine import Engine
 from pgtrickle.refresh.session import Session
@@ -82,7 +83,7 @@ class Step:
     @property
     def changed(self) -> str:
         """Which sources have changed, as the cost model tells windows apart."""
-        return ",".join(sorted(str(window.relation) for window in self.windows)) or "only the clock"
+        return kind_of_change(window.relation for window in self.windows)
 
     def sample(self, milliseconds: float, at: datetime) -> RefreshSample:
         """What the cost model learns if the step took this long."""

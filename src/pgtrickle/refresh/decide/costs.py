@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
 from pgtrickle.catalog.outcomes import measured_refreshes
 from pgtrickle.model.lru import LruCache
-from pgtrickle.model.stream_table import StreamTableId
+from pgtrickle.model.stream_table import RelationId, StreamTableId
 from pgtrickle.postgres.connection import Connection
 from pgtrickle.refresh.decide.cost_model import (
     CostLimits,
@@ -34,6 +35,11 @@ _MOST: Final = 5.0
 """An estimate is corrected by this factor at most."""
 
 _EstimateKey = tuple[StreamTableId, str, int]
+
+
+def kind_of_change(relations: Iterable[RelationId]) -> str:
+    """Which sources have changed, as the cost model tells windows apart."""
+    return ",".join(sorted(map(str, relations))) or "only the clock"
 
 
 @dataclass(slots=True)
@@ -82,6 +88,10 @@ class Costs:
     def is_cold(self, table: StreamTableId, changed: str) -> bool:
         """Whether this process has not followed such a change of the table yet."""
         return self._ran.peek((table, changed)) is None
+
+    def note_planned(self, table: StreamTableId, changed: str) -> None:
+        """Note that Spark has planned the program for such a change of the table."""
+        self._ran.put((table, changed), True)
 
     def estimate(
         self, table: StreamTableId, changed: str, rows: int, now: float
