@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -26,13 +27,16 @@ from pgtrickle.changes.relations import (
 from pgtrickle.model.carrier import BOOLEAN, Carrier, Field
 from pgtrickle.plan.reads import AGAIN, WEIGHT, Read, ReadKind, Version
 from pgtrickle.postgres.arrow import arrow_schema, read_batches
-from pgtrickle.postgres.connection import Connection, sql
+from pgtrickle.postgres.connection import Connection, set_locally, sql
 
 Whole = Callable[[Read, Ask], pa.Table | None]
 """Returns all rows that a read of an unchanged source could find, if they are few enough to keep."""
 
 SelectList = Callable[[Read], sql.Composed]
 """Writes the select list of a read."""
+
+_LOOPS = "enable_material"
+"""A nested loop without an index is cheap only if its inner side is kept."""
 
 _AGAIN = Field(AGAIN, Carrier("boolean", BOOLEAN, "({})", "({})::boolean", True, False))
 
@@ -56,12 +60,29 @@ def read_all(
     found = {} if onto is None else onto
     tables = {**given, **shared}
     asked = _Asked()
-    for read in reads:
-        if read.name not in shared:
-            tables[read.name] = read_one(read, connection, ends, LookupKeys(tables), holding, whole, asked)
-        asked.reads.append(read)
-        found[read.name] = tables[read.name]
+    with _joining_parts(connection, reads):
+        for read in reads:
+            if read.name not in shared:
+                keys = LookupKeys(tables)
+                tables[read.name] = read_one(read, connection, ends, keys, holding, whole, asked)
+            asked.reads.append(read)
+            found[read.name] = tables[read.name]
     return found
+
+
+@contextmanager
+def _joining_parts(connection: Connection, reads: Sequence[Read]) -> Iterator[None]:
+    """Plan answers over several parts without loops that compare each row with each.
+
+    The planner cannot know how many rows a part has, and such a loop over some thousand rows, which it takes
+    for two, costs more than everything else. Loops over an index stay possible.
+    """
+    if not any(len(read.parts) > 1 for read in reads):
+        yield
+        return
+    set_locally(connection, {_LOOPS: "off"})
+    yield
+    set_locally(connection, {_LOOPS: "on"})
 
 
 @dataclass(slots=True)
