@@ -16,6 +16,7 @@ from pgtrickle.model.carrier import Field
 from pgtrickle.model.frontier import Frontier
 from pgtrickle.plan.carriers import carrier_of
 from pgtrickle.plan.reads import Part, Read, ReadKind
+from pgtrickle.postgres.arrow import read_batches
 from tests.changes.reads import KEYS, lookup, pg_type, rows_of, rows_read, table_source
 
 ENDS = Ends(lambda source: Frontier(1, 1), None, datetime(2024, 1, 1, tzinfo=UTC))
@@ -26,11 +27,10 @@ T = table_source(100, id="integer", name="text")
 def asked(monkeypatch):
     """The statements that reads send."""
     sent = []
-    send = reading.read_batches
 
     def record(connection, query, schema, **options):
         sent.append(query.as_string(connection))
-        return send(connection, query, schema, **options)
+        return read_batches(connection, query, schema, **options)
 
     monkeypatch.setattr(reading, "read_batches", record)
     return sent

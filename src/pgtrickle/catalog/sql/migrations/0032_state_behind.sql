@@ -4,6 +4,8 @@
 -- a change can be followed.
 alter table pgtrickle.pgt_stream_tables
     add column if not exists state_is_behind boolean not null default false;
+-- in the mode FULL no state is kept up to date
+update pgtrickle.pgt_stream_tables set state_is_behind = true where refresh_mode = 'FULL' and is_populated;
 grant select (state_is_behind) on pgtrickle.pgt_stream_tables to public;
 
 -- strategy 'with_state': all rows by PostgreSQL alone, and their state; 'recompute' is without the state.
