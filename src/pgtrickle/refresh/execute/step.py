@@ -53,10 +53,7 @@ def execute(engine: Engine, session: Session, step: Step) -> Effect:
 
 def _carry_out(engine: Engine, session: Session, step: Step) -> Effect:
     table, compilation = step.table, step.compilation
-    if compilation.compiled is None:
-        engine.timeouts.note("evaluating the query in PostgreSQL")
-        return recompute(session, table, compilation)
-    if step.action is Action.FULL and not step.computes_state:
+    if compilation.compiled is None or (step.action is Action.FULL and not step.computes_state):
         engine.timeouts.note("evaluating the query in PostgreSQL")
         return recompute(session, table, compilation)
     if step.action is Action.FULL:
