@@ -57,7 +57,8 @@ def test_there_is_no_job(spark, programs, execution):
 def test_a_plan_that_runs_once_is_not_kept(programs, execution):
     total = "select sum(v) as v from t"
     assert rows_of(programs.run(total, numbers(1, 2), keeps=False)) == [(3,)]
-    assert programs._cache == {}
+    assert len(programs) == 0
+    assert programs._plans._entries == {}
     assert rows_of(programs.run(total, numbers(1, 3))) == [(4,)]
     assert len(programs) == 1
 
@@ -116,7 +117,7 @@ def test_a_program_that_only_a_job_computes_is_not_cached_and_its_reason_is_logg
 
 
 def test_of_more_programs_than_there_is_room_for_some_run_from_kept_plans(programs, planned, monkeypatch):
-    monkeypatch.setattr(Programs, "_most", 5)
+    monkeypatch.setattr(programs._plans, "most", 5)
     taking_turns = [f"select sum(v) + {n} as v from t" for n in range(8)]
     for turn in range(6):
         found = [rows_of(programs.run(program, numbers(turn))) for program in taking_turns]

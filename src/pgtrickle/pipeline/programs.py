@@ -1,19 +1,18 @@
-"""Small programs and their cached plans: a refresh puts its rows into the plan and computes it in the driver.
+"""Runs small programs: a refresh puts its rows into a cached plan and computes it in the driver.
 
-Analysing, optimizing and planning a program takes Spark ten times as long as computing a small window. A plan
-serves one run at a time: a caller takes it out of the cache, so where several threads need the same program
-at once, it is planned several times. A program whose plan cannot be used again runs as a job each time.
+Analysing, optimizing and planning a program takes Spark ten times as long as computing a small window. If
+several threads need the same program at once, it is planned several times. A program whose plan cannot be
+used again runs as a job each time.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from multiprocessing.pool import ThreadPool
 from typing import Final, TypeAlias
@@ -35,13 +34,10 @@ from pgtrickle.pipeline.jvm.driver_execution import (
     Unavailable,
 )
 from pgtrickle.pipeline.jvm.failures import text_of
+from pgtrickle.pipeline.plan_cache import PlanCache, PlanKey, plan_key
 from pgtrickle.pipeline.small import UNBOUNDED, plan_small
 from pgtrickle.pipeline.tags import tagged_jobs
 
-HEAP_PER_PLAN: Final = 4 << 20
-"""One plan is cached for each of these many bytes of the JVM's heap; a plan takes 0.5 to 1 MB."""
-_MAX_BYTES: Final = 4 << 20
-"""Programs with larger inputs are not cached: their rows would stay in memory with the plan."""
 _MOST_ROWS: Final = 2**31 - 2
 """Spark's LIMIT counts no further."""
 _LOG: Final = logging.getLogger("pgtrickle.pipeline")
@@ -49,15 +45,6 @@ _LOG: Final = logging.getLogger("pgtrickle.pipeline")
 Request = tuple[str, Mapping[str, pa.Table]]
 """The text of a program, and its inputs by name."""
 Result: TypeAlias = pa.Table | PySparkException | SparkFailed | TooMuch
-_Key = tuple[object, ...]
-
-
-@dataclass(slots=True)
-class _Entry:
-    """The cached plans of one program that nobody uses at the moment; or that it always runs as a job."""
-
-    is_cacheable: bool = True
-    idle: list[CachedPlan] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -66,7 +53,7 @@ class _Attempt:
 
     request: Request
     most: int
-    key: _Key | None = None
+    key: PlanKey | None = None
     """None if it always runs as a job."""
     plan: CachedPlan | None = None
     run: PlanRun | None = None
@@ -92,11 +79,11 @@ class Programs:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
-        self._cache: dict[_Key, _Entry] = {}
         self._lock = threading.Lock()
         self._in_driver = self._as_jobs = 0
         self._execution, self.why_jobs = _probe(session)
         """`why_jobs` says why every program runs as a job; None if small ones are computed in the driver."""
+        self._plans = PlanCache.for_heap(0 if self._execution is None else self._execution.heap_bytes)
 
     @property
     def heap_bytes(self) -> int | None:
@@ -149,19 +136,17 @@ class Programs:
         self._each(self._run_as_job, [attempt for attempt in attempts if attempt.result is None])
         for attempt in attempts:
             if keeps and attempt.key is not None and attempt.plan is not None:
-                self._give_back(attempt.key, attempt.plan)
+                self._plans.give_back(attempt.key, attempt.plan)
         return [attempt.result for attempt in attempts if attempt.result is not None]
 
     def _find_plan(self, request: Request, most: int) -> _Attempt:
         """An attempt with a plan from the cache, if there is one that nobody uses."""
         attempt = _Attempt(request, most)
-        key = None if self._execution is None else self._key(*request)
-        if key is None or not self._is_cacheable(key):
+        key = None if self._execution is None else plan_key(*request)
+        if key is None or not self._plans.is_cacheable(key):
             return attempt
         attempt.key = key
-        with self._lock:
-            entry = self._cache.get(key)
-            attempt.plan = entry.idle.pop() if entry and entry.idle else None
+        attempt.plan = self._plans.take(key)
         if attempt.plan is not None:
             attempt.run = attempt.plan.run_with(request[1], most)
         return attempt
@@ -227,55 +212,25 @@ class Programs:
             raise TooMuch(f"a result of more than {fitting:,} rows")
         return found
 
-    def _note_fallback(self, key: _Key, failure: Exception) -> None:
+    def _note_fallback(self, key: PlanKey, failure: Exception) -> None:
         """Run this program as a job from now on; log the reason for the first such program."""
-        with self._lock:
-            is_first = all(entry.is_cacheable for entry in self._cache.values())
-            self._cache[key] = _Entry(is_cacheable=False)
-        if is_first:
+        if self._plans.note_uncacheable(key):
             _LOG.warning(
                 "A small program runs as a Spark job, which takes longer than in the driver: %s",
                 text_of(failure).strip(),
             )
 
     @cached_property
-    def _most(self) -> int:
-        """How many plans are cached."""
-        return 0 if self._execution is None else max(1, self._execution.heap_bytes // HEAP_PER_PLAN)
-
-    @cached_property
     def _threads(self) -> ThreadPool:
         # daemon threads: they do not keep the process alive
         return ThreadPool(min(MAX_THREADS, os.cpu_count() or 1))
 
-    def _key(self, spark_sql: str, inputs: Mapping[str, pa.Table]) -> _Key | None:
-        """The key of a plan in the cache; None if the program is not worth caching."""
-        if not inputs or sum(rows.nbytes for rows in inputs.values()) > _MAX_BYTES:
-            return None
-        return (spark_sql, *((name, rows.schema) for name, rows in inputs.items()))
-
-    def _is_cacheable(self, key: _Key) -> bool:
-        with self._lock:
-            entry = self._cache.get(key)
-            return entry is None or entry.is_cacheable
-
     def __len__(self) -> int:
-        with self._lock:
-            return sum(len(entry.idle) for entry in self._cache.values())
+        return len(self._plans)
 
     def clear(self) -> None:
         """Drop all plans."""
-        with self._lock:
-            self._cache.clear()
-
-    def _give_back(self, key: _Key, plan: CachedPlan) -> None:
-        with self._lock:
-            self._cache.setdefault(key, _Entry()).idle.append(plan)
-            count = sum(max(1, len(entry.idle)) for entry in self._cache.values())
-            while count > self._most:
-                # at random: stream tables take turns, so the least recently used plan is the next one needed
-                gone = self._cache.pop(random.choice(list(self._cache)))
-                count -= max(1, len(gone.idle))
+        self._plans.clear()
 
 
 def _probe(session: SparkSession) -> tuple[DriverExecution | None, str | None]:
