@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from pgtrickle.apply import Applied
+from pgtrickle.apply.guard import open_guard
 from tests.apply.stream import Stream, create_stream
 from tests.apply.test_merged import GROUPS, as_first_load, follow
 from tests.apply.test_rows import BY_KEY
@@ -84,6 +85,20 @@ def test_settings_of_the_transaction_are_given_back(stream: Stream):
     stream.change([(1, "a", "1", -1)])
     stream.replace([])
     assert sorted(stream.run(settings)) == before
+
+
+def test_a_guard_for_many_rows_within_one_for_few_gives_back_both(stream: Stream):
+    settings = "select name, setting from pg_settings where name in ('enable_seqscan', 'jit', 'work_mem')"
+    stream.run("set local jit = on")
+    before = sorted(stream.run(settings))
+    with open_guard(stream.connection, few=True):
+        for_few = sorted(stream.run(settings))
+        with open_guard(stream.connection, few=False):
+            assert sorted(stream.run(settings)) != for_few
+        assert sorted(stream.run(settings)) == for_few != before
+        assert stream.run("show pgtrickle.applying") == [("on",)]
+    assert sorted(stream.run(settings)) == before
+    assert stream.run("show pgtrickle.applying") == [("off",)]
 
 
 def test_foreign_keys_to_a_stream_table_hold_through_updates(stream: Stream):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from pgtrickle.apply import apply
+from pgtrickle.apply.guard import open_guard
 from pgtrickle.catalog.tables import find
 from pgtrickle.changes import read, shared_windows
 from pgtrickle.model.stream_table import Action, RefreshOutcome
@@ -315,7 +315,7 @@ def test_groups_are_refreshed_side_by_side(orders, source, stream_table, refresh
 def test_the_guard_is_closed_after_a_wave(orders, stream_table, engine):
     table = stream_table("select customer, sum(amount) as total from orders group by customer")
     with engine.connection() as connection:
-        with apply.open_guard_for_few(connection):
+        with open_guard(connection, few=True):
             assert connection.execute("show pgtrickle.applying").fetchone() == ("on",)
         assert connection.execute("show pgtrickle.applying").fetchone() == ("off",)
         assert table.name

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 from pgtrickle.apply.append import append, append_uncounted, only_adds
 from pgtrickle.apply.compose import comma_list, numbered_names, relation, with_aliases
@@ -27,26 +26,19 @@ def apply_changes(
     connection: Connection, destination: Destination, rows: Rows, rescanned: Rows | None = None
 ) -> Applied:
     """Add a change to a stream table and its state; `rescanned` holds what `groups_to_rescan` asked for."""
-    _analyze(connection, rows)
-    with open_guard(connection, few=isinstance(rows, ArrayRows)):
-        return apply_unguarded(connection, destination, rows, rescanned)
-
-
-@contextmanager
-def open_guard_for_few(connection: Connection) -> Iterator[None]:
-    """Open the guard of stream tables for several small changes, each applied by `apply_unguarded`."""
-    with open_guard(connection, few=True):
-        yield
-
-
-def apply_unguarded(
-    connection: Connection, destination: Destination, rows: Rows, rescanned: Rows | None = None
-) -> Applied:
-    """Add a change like `apply_changes`, after the guard was opened."""
     small = small_change(destination, rows, rescanned)
     if small is not None:
         (applied,) = write_small_changes(connection, [small])
         return applied
+    _analyze(connection, rows)
+    with open_guard(connection, few=isinstance(rows, ArrayRows)):
+        return _apply_by_steps(connection, destination, rows, rescanned)
+
+
+def _apply_by_steps(
+    connection: Connection, destination: Destination, rows: Rows, rescanned: Rows | None
+) -> Applied:
+    """Add a change that takes more than one statement, or whose rows are in a table."""
     stored, state_id, target = destination.stored, destination.state_id, destination.target
     if isinstance(target, FirstRows):
         return apply_first_rows(connection, stored, state_id, target, rows)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from pgtrickle.apply.append import adds_only
 from pgtrickle.apply.destination import Destination, finals_of
+from pgtrickle.apply.guard import open_guard
 from pgtrickle.apply.merge import RESCANNED_ROWS, rescanned_columns
 from pgtrickle.apply.result_rows import ArrayRows, Rows, array_parameters, carried_columns, no_rows
 from pgtrickle.apply.stored_table import StoredTable
@@ -50,8 +50,10 @@ def small_change(destination: Destination, rows: Rows, rescanned: Rows | None = 
 
 
 def write_small_changes(connection: Connection, changes: Sequence[SmallChange]) -> list[Applied]:
-    """Write several changes in one round trip; raise Diverged if one does not fit."""
-    with connection.pipeline() if len(changes) > 1 else nullcontext():
+    """Write several changes in one round trip, with an open guard; raise Diverged if one does not fit."""
+    if not changes:
+        return []
+    with connection.pipeline(), open_guard(connection, few=True):
         answers = [connection.execute(change.statement, change.parameters) for change in changes]
     pairs = zip(changes, answers, strict=True)
     return [check_written(connection, change.stored, answer.fetchone()) for change, answer in pairs]

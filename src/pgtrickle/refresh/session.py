@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, LiteralString
 
 from pgtrickle.changes.memory import TooMuch
 from pgtrickle.changes.source_window import Decoded
@@ -187,26 +187,25 @@ def evaluating_query(connection: Connection, settings: Settings) -> Iterator[Non
 
 def open_shareable(write: Connection, read: Connection, relations: Sequence[RelationName]) -> Session:
     """Write on one connection; read on the other, in a snapshot that is taken now."""
-    read.execute("set transaction isolation level repeatable read read only")
-    return Session(write, read, write, *_take_snapshot(read, relations))
+    return Session(write, read, write, *_take_snapshot(read, relations, "repeatable read read only"))
 
 
 def open_together(connection: Connection, newest: Connection, relations: Sequence[RelationName]) -> Session:
     """Read and write on one connection, in a snapshot that is taken now; `newest` is another connection."""
-    connection.execute("set transaction isolation level repeatable read")
     newest.execute("set transaction isolation level read committed read only")
-    return Session(connection, connection, newest, *_take_snapshot(connection, relations))
+    return Session(connection, connection, newest, *_take_snapshot(connection, relations, "repeatable read"))
 
 
 def _take_snapshot(
-    connection: Connection, relations: Sequence[RelationName]
+    connection: Connection, relations: Sequence[RelationName], isolation: LiteralString
 ) -> tuple[Frontier, datetime, frozenset[RelationId]]:
     """Lock the relations, then take the snapshot; its clock is that of the transaction.
 
     The locks come first because TRUNCATE and rewriting ALTERs do not keep old rows for old snapshots.
     """
     # a query would take the snapshot before the locks, so these are plain SET commands
-    connection.execute(_SET_LOCALLY)
+    begins = sql.SQL("set transaction isolation level {}; {}").format(sql.SQL(isolation), _SET_LOCALLY)
+    connection.execute(begins)
     if relations:
         lock_tables(connection, relations, ACCESS_SHARE)
     row = connection.execute(

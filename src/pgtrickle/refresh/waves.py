@@ -13,7 +13,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from pgtrickle.apply.apply import open_guard_for_few
 from pgtrickle.catalog.outcomes import commit_refreshes, record_attached
 from pgtrickle.catalog.trust import lock_for_apply
 from pgtrickle.changes.memory import TooMuch
@@ -233,9 +232,8 @@ class _Waves:
         if not changes:
             return []
         lock_for_apply(self.session.write, *(step.table for step, _, _ in changes))
-        with open_guard_for_few(self.session.write):
-            self.session.phases.take()
-            return apply_with_others([(run, rows) for _, run, rows in changes])
+        self.session.phases.take()
+        return apply_with_others([(run, rows) for _, run, rows in changes])
 
     def _refresh_single(self, step: Step, action: Callable[[], _Timed] | None = None) -> None:
         """Refresh one table, by default as its step says; a failure undoes only this one."""
@@ -284,7 +282,9 @@ class _Waves:
         if not self._completed:
             return
         records = [(completed.step.table.id, completed.record) for completed in self._completed]
-        commit_refreshes(self.session.write, records)
+        with self.session.write.pipeline():
+            commit_refreshes(self.session.write, records)
+            announce_completed(self.session.write, self._completed)
         attached = [
             completed.step.table.id
             for completed in self._completed
@@ -294,4 +294,3 @@ class _Waves:
             record_attached(self.session.read, self.session.write, attached)
         for completed in self._completed:
             settle(self.engine, self.session, completed)
-        announce_completed(self.session.write, self._completed)

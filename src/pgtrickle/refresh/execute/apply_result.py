@@ -10,7 +10,7 @@ from itertools import chain, groupby
 
 import pyarrow as pa
 
-from pgtrickle.apply.apply import apply_changes, apply_unguarded, fill_first_rows, replace_all
+from pgtrickle.apply.apply import apply_changes, fill_first_rows, replace_all
 from pgtrickle.apply.destination import Destination
 from pgtrickle.apply.merge import groups_to_rescan, may_rescan
 from pgtrickle.apply.recording import MovedRows
@@ -39,7 +39,7 @@ def rows_of(run: ProgramRun, result: pa.Table) -> AbstractContextManager[Rows]:
 
 
 def apply_with_others(changes: Sequence[tuple[ProgramRun, pa.Table]]) -> list[tuple[Effect, PhaseTimes]]:
-    """Apply changes of one session, after the caller has opened the guard, and say how long each took.
+    """Apply changes of one session, and say how long each took.
 
     Those that take only one statement are written in one round trip, and their time is divided equally.
     """
@@ -90,7 +90,7 @@ def _apply_by_itself(run: ProgramRun, result: pa.Table) -> Effect:
         _rescanned_groups(run, rows) as rescanned,
         _several_right_answers(run.program),
     ):
-        applied = apply_unguarded(run.session.write, destination(run), rows, rescanned)
+        applied = apply_changes(run.session.write, destination(run), rows, rescanned)
     return _effect(applied, result)
 
 
