@@ -24,5 +24,6 @@ select s.pgt_id as id, s.pgt_relid::bigint as relation, coalesce(n.nspname, s.pg
 from pgtrickle.pgt_stream_tables s
 left join pg_class c on c.oid = s.pgt_relid
 left join pg_namespace n on n.oid = c.relnamespace
-where %(ids)s::bigint[] is null or s.pgt_id = any (%(ids)s::bigint[])
+-- one condition, which an index serves in both cases: the plan of a prepared statement can then be kept
+where s.pgt_id = any (coalesce(%(ids)s::bigint[], array(select a.pgt_id from pgtrickle.pgt_stream_tables a)))
 order by s.pgt_id
