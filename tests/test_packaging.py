@@ -33,10 +33,10 @@ def wheel(tmp_path_factory):
     return found
 
 
-def test_the_wheel_has_every_module_and_every_sql_file(wheel):
+def test_the_wheel_has_every_file_of_the_source(wheel):
     expected = {
         str(file.relative_to(SOURCE))
-        for pattern in ("*.py", "*.sql", "py.typed", "page/*", "page/*/*")
+        for pattern in ("*.py", "*.sql", "*.java", "py.typed", "page/*", "page/*/*")
         for file in (SOURCE / "pgtrickle").rglob(pattern)
         if file.is_file()
     }
