@@ -119,8 +119,9 @@ begin
         -- PostgreSQL checks and cascades as the owner of the other table, but in our session. It does so by triggers
         -- on both tables, which are found by an index; constraints are not found by the table that they refer to.
         select distinct t.tgrelid, format('foreign key %I connects it with %s', k.conname, pgtrickle_internal.printed(c.oid))
-        from pg_trigger t join pg_constraint k on k.oid = t.tgconstraint and k.contype = 'f'
-        join pg_class c on c.oid = t.tgconstrrelid
+        from pg_trigger t join pg_class c on c.oid = t.tgconstrrelid
+        -- the limit keeps the planner from reading all constraints
+        cross join lateral (select f.conname from pg_constraint f where f.oid = t.tgconstraint and f.contype = 'f' limit 1) k
         where t.tgrelid = any (relation_ids) and c.oid <> t.tgrelid and not pgtrickle_internal.is_trusted(c.relowner);
 end
 $$;
