@@ -20,6 +20,7 @@ SOURCES = 10
 FOLLOWED, PLAIN = "followed", "without pgtrickle"
 PACE = 100
 """Transactions per second of an application that has time to spare."""
+WARMING_SECONDS = 3
 STEP = timedelta(milliseconds=250)
 """At such moments, freshness is looked at: the sources change all the time."""
 _SCRIPT = """\\set id random(1, {rows})
@@ -47,6 +48,8 @@ def beside_the_application(stage: Stage) -> list[Figure]:
             for number in range(1 + stage.sizes.long_rounds):
                 for side in sources if number % 2 else reversed(sources):
                     let(beside, runs=side == FOLLOWED)
+                    # the sidecar needs a moment to notice that the application is busy
+                    pgbench(place.dsn, _scripts(sources[side]), WARMING_SECONDS)
                     began = place.now()
                     measured = _run(place, sources[side], stage.sizes.seconds)
                     if side == FOLLOWED:
@@ -81,7 +84,7 @@ def _figures(tables: int, found: dict[str, dict[str, list[float]]], fresh: list[
 
 def _run(place: Place, tables: list[str], seconds: int) -> dict[str, float]:
     """As fast as it goes, then at a pace."""
-    scripts = [_SCRIPT.format(rows=ROWS, table=table) for table in tables]
+    scripts = _scripts(tables)
     fast = pgbench(place.dsn, scripts, seconds)
     paced = pgbench(place.dsn, scripts, seconds, per_second=PACE)
     return {
@@ -89,6 +92,10 @@ def _run(place: Place, tables: list[str], seconds: int) -> dict[str, float]:
         "p50": percentile(paced.latencies, 50),
         "p99": percentile(paced.latencies, 99),
     }
+
+
+def _scripts(tables: list[str]) -> list[str]:
+    return [_SCRIPT.format(rows=ROWS, table=table) for table in tables]
 
 
 def _freshness(place: Place, spans: list[tuple[datetime, datetime]]) -> list[float]:

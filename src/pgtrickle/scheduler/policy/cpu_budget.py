@@ -27,7 +27,7 @@ BUSY_POLLS: Final = POLLS // 2
 """It is not while this many of them found that it has written."""
 BUSY_CORES: Final = 0.3
 """Nor while others use this much of the machine: a core, or a part of one."""
-CROWDED: Final = 0.9
+CROWDED: Final = 0.75
 """The machine is crowded while this part of its cores is in use."""
 _SMOOTH: Final = 0.2
 _FORGOTTEN: Final = 0.97

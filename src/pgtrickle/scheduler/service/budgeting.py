@@ -28,7 +28,7 @@ class Budgeting:
 
     @classmethod
     def of(cls, supply: SparkSupply, share: float | None) -> Budgeting:
-        """The budget of this process; None is half of the cores, and a quarter while all are in use."""
+        """The budget of this process; None is half of the cores, and a sixth while all are in use."""
         count = cores()
 
         def jvm() -> int | None:
@@ -36,7 +36,7 @@ class Budgeting:
             return spark.process_id if spark is not None else None
 
         if share is None:
-            return cls(CpuBudget(count / 2, count, crowded_share=count / 4), CpuUsage(jvm))
+            return cls(CpuBudget(count / 2, count, crowded_share=count / 6), CpuUsage(jvm))
         return cls(CpuBudget(share, count), CpuUsage(jvm))
 
     def note_poll(self, *, wrote: bool) -> None:
