@@ -189,7 +189,7 @@ CPU_SHARE: Final[Setting[float | None]] = Setting(
     "How many CPU seconds per second the sidecar may use while an application is busy: its Python, its JVM, "
     "and the statements of its connections. Stream tables that follow their sources at once are then "
     "refreshed less often.",
-    "half of the cores of this machine, and a sixth while all of them are in use",
+    "half of the cores of this machine, and a sixth while three quarters of them are in use",
     least=0.05,
 )
 MAX_CONSECUTIVE_ERRORS: Final = Setting(

@@ -28,7 +28,7 @@ BUSY_POLLS: Final = POLLS // 2
 BUSY_CORES: Final = 0.3
 """Nor while others use this much of the machine: a core, or a part of one."""
 CROWDED: Final = 0.75
-"""The machine is crowded while this part of its cores is in use."""
+"""The machine is crowded while this part of its cores is in use: commits also wait for the disk."""
 _SMOOTH: Final = 0.2
 _FORGOTTEN: Final = 0.97
 
@@ -48,7 +48,7 @@ class CpuBudget:
     is_idle: bool = True
     """Whether the application is idle, so that all cores may be used."""
     is_crowded: bool = False
-    """Whether all cores are in use, so that every CPU second is taken from somebody else."""
+    """Whether the cores are in use, so that every CPU second is taken from somebody else."""
 
     @property
     def allowed(self) -> float:

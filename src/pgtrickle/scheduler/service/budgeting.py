@@ -28,7 +28,7 @@ class Budgeting:
 
     @classmethod
     def of(cls, supply: SparkSupply, share: float | None) -> Budgeting:
-        """The budget of this process; None is half of the cores, and a sixth while all are in use."""
+        """The budget of this process; None is half of the cores, and a sixth while most are in use."""
         count = cores()
 
         def jvm() -> int | None:
