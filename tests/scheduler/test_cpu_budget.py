@@ -12,6 +12,7 @@ from pgtrickle.model.tier import Tier
 from pgtrickle.scheduler.policy.candidate import Candidate
 from pgtrickle.scheduler.policy.cpu_budget import (
     BUSY_POLLS,
+    CROWDED_DEBT_SECONDS,
     DEBT_SECONDS,
     POLLS,
     Activity,
@@ -57,6 +58,14 @@ def test_the_default_share_is_less_while_all_cores_are_in_use():
     assert allowed(others=1.0) == 2
     assert allowed(others=3.0) == 1
     assert allowed(others=3.0, is_idle=True) == 4
+
+
+def test_a_debt_from_before_the_machine_was_crowded_is_soon_paid():
+    budget = CpuBudget(1, 2, crowded_share=1 / 3, used=1.0).after(0, 0, is_idle=False)
+    indebted = budget.after(1, 500, is_idle=False, others=2.0)
+    later = indebted.after(1 + CROWDED_DEBT_SECONDS + 0.1, 0, is_idle=False, others=2.0)
+    assert not indebted.may_start(0)
+    assert later.may_start(0)
 
 
 def test_a_share_that_was_asked_for_stays_the_same():

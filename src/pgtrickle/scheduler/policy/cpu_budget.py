@@ -21,6 +21,8 @@ KEPT_SECONDS: Final = 0.5
 """Unused time is kept for this many seconds."""
 DEBT_SECONDS: Final = 10.0
 """A debt is paid back within this many seconds, however large it was."""
+CROWDED_DEBT_SECONDS: Final = 2.0
+"""The same while the machine is crowded: the share is small then, and nobody may wait for long."""
 POLLS: Final = 20
 """How many polls say whether the application is idle."""
 BUSY_POLLS: Final = POLLS // 2
@@ -65,7 +67,8 @@ class CpuBudget:
         is_crowded = self.used + others >= CROWDED * self.cores
         allowed = replace(self, is_idle=is_idle, is_crowded=is_crowded).allowed
         left = self.credit + allowed * passed - used
-        credit = max(min(left, KEPT_SECONDS * allowed), -DEBT_SECONDS * self.share)
+        least = -CROWDED_DEBT_SECONDS * allowed if allowed < self.share else -DEBT_SECONDS * self.share
+        credit = max(min(left, KEPT_SECONDS * allowed), least)
         weight = min(1.0, _SMOOTH * passed / 0.1)
         rate = self.used + weight * (used / passed - self.used) if passed else self.used
         return replace(self, at=now, credit=credit, used=rate, is_idle=is_idle, is_crowded=is_crowded)
