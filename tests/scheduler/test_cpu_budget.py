@@ -14,6 +14,7 @@ from pgtrickle.scheduler.policy.cpu_budget import (
     BUSY_POLLS,
     CROWDED_DEBT_SECONDS,
     DEBT_SECONDS,
+    LONGEST_WAIT,
     POLLS,
     Activity,
     CpuBudget,
@@ -66,6 +67,20 @@ def test_a_debt_from_before_the_machine_was_crowded_is_soon_paid():
     later = indebted.after(1 + CROWDED_DEBT_SECONDS + 0.1, 0, is_idle=False, others=2.0)
     assert not indebted.may_start(0)
     assert later.may_start(0)
+
+
+def test_what_has_waited_too_long_starts_without_a_budget_one_at_a_time():
+    budget = CpuBudget(1, 2, credit=-9, is_idle=False)
+    assert not budget.may_start(0, LONGEST_WAIT - 0.1)
+    assert budget.may_start(0, LONGEST_WAIT)
+    assert not budget.may_start(1, LONGEST_WAIT)
+    held = HeldBack()
+    assert held.waited(5) == 0
+    held.add([StreamTableId(1)], 5)
+    held.add([StreamTableId(2)], 7)
+    assert held.waited(8) == 3
+    held.release([StreamTableId(1)], 8)
+    assert held.waited(8) == 1
 
 
 def test_a_share_that_was_asked_for_stays_the_same():

@@ -23,6 +23,8 @@ DEBT_SECONDS: Final = 10.0
 """A debt is paid back within this many seconds, however large it was."""
 CROWDED_DEBT_SECONDS: Final = 2.0
 """The same while the machine is crowded: the share is small then, and nobody may wait for long."""
+LONGEST_WAIT: Final = 3.0
+"""A stream table that has waited for this many seconds is refreshed without a budget, one at a time."""
 POLLS: Final = 20
 """How many polls say whether the application is idle."""
 BUSY_POLLS: Final = POLLS // 2
@@ -73,9 +75,9 @@ class CpuBudget:
         rate = self.used + weight * (used / passed - self.used) if passed else self.used
         return replace(self, at=now, credit=credit, used=rate, is_idle=is_idle, is_crowded=is_crowded)
 
-    def may_start(self, running: int) -> bool:
-        """Whether another unit of paced stream tables may start while this many units run."""
-        if self.is_idle:
+    def may_start(self, running: int, waited: float = 0.0) -> bool:
+        """Whether a unit of paced stream tables that has waited may start while this many others run."""
+        if self.is_idle or (waited >= LONGEST_WAIT and running == 0):
             return True
         return self.credit > 0 and running < max(1, int(self.share))
 
@@ -134,6 +136,10 @@ class HeldBack:
         """Those that wait longest; they keep their place until `release`."""
         return tuple(islice(self._order, count))
 
+    def waited(self, now: float) -> float:
+        """How long the first one has waited; 0 if there is none."""
+        return now - self._since[self._order[0]] if self._order else 0.0
+
     def release(self, tables: Iterable[StreamTableId], now: float) -> None:
         """These wait no longer."""
         gone = {table: self._since.pop(table) for table in tables if table in self._since}
@@ -144,7 +150,7 @@ class HeldBack:
 
     def pace(self, now: float) -> float:
         """How long a stream table waits; 0 if none does."""
-        oldest = now - self._since[self._order[0]] if self._order else 0.0
+        oldest = self.waited(now)
         if not self._order:
             self.seconds *= _FORGOTTEN
         return max(oldest, self.seconds) if self._order or self.seconds > 0.1 else 0.0

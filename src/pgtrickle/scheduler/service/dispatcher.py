@@ -321,7 +321,7 @@ class Dispatcher:
 
     def _start_held_back(self, now: datetime) -> None:
         """Start stream tables that wait for the budget as far as it goes, those that wait longest first."""
-        while self._held and self.budget is not None and self.budget.budget.may_start(self._paced_units()):
+        while self._held and self._may_start_held_back():
             first = self._held.first(MAX_AT_ONCE)
             self._state.examine(first)
             due = set(self._state.take_due(now))
@@ -336,6 +336,11 @@ class Dispatcher:
             self._held.release(started.tables, time.monotonic())
             self._paced.add(replace(started, after=()))
             self._submit([replace(started, after=())], now)
+
+    def _may_start_held_back(self) -> bool:
+        if self.budget is None:
+            return False
+        return self.budget.budget.may_start(self._paced_units(), self._held.waited(time.monotonic()))
 
     def _paced_units(self) -> int:
         """How many units of paced stream tables run."""
