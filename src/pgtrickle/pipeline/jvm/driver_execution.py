@@ -86,7 +86,7 @@ Outcome: TypeAlias = pa.Table | PlanFailed | SparkFailed | TooMuch
 
 @dataclass(frozen=True, slots=True)
 class DriverExecution:
-    """The part of us that runs in the JVM."""
+    """The gateway to `PlanRunner`, which computes plans in the JVM."""
 
     runner: Any
     heap_bytes: int
